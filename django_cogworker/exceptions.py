@@ -1,0 +1,103 @@
+"""Every error that django-cogworker raises of its own accord.
+
+One base, `CogworkerError`, so that a caller can tell our errors from those of the job, of Redis or of
+Django. An error that is also a well-known Python error (a wrong type, a wrong value) says so by its
+second base, so plain `except TypeError` keeps working.
+"""
+
+from __future__ import annotations
+
+
+class CogworkerError(Exception):
+    """Base of all errors of this package."""
+
+
+class ConfigurationError(CogworkerError):
+    """A setting or an option has a value that cannot be used."""
+
+
+class UnknownOption(ConfigurationError, TypeError):
+    """A job class names an option that nobody declared."""
+
+
+class InvalidOption(ConfigurationError, ValueError):
+    """A job class gives a declared option a value that it cannot take."""
+
+
+class InvalidPayload(CogworkerError, ValueError):
+    """A payload given to the low-level client lacks something or has a value of the wrong type."""
+
+
+class ArgumentError(CogworkerError, TypeError):
+    """A job's arguments do not fit its signature, or cannot survive the way through Redis."""
+
+
+class PayloadTooLarge(CogworkerError, ValueError):
+    """An encoded job is larger than `COGWORKER_PAYLOAD_MAX`."""
+
+
+class UnparseablePayload(CogworkerError, ValueError):
+    """What lies in Redis is not a job: not JSON, or not an object with a class and a queue."""
+
+
+class UnknownJob(CogworkerError, LookupError):
+    """No job class of that name is registered in this process."""
+
+
+class UnknownFormat(CogworkerError, ValueError):
+    """The job was written in a wire format that this version cannot read."""
+
+
+class PushError(CogworkerError):
+    """A job could not be enqueued.
+
+    `accepted` and `refused` hold jids. `ambiguous` is true where Redis went away before it answered:
+    the job may be there all the same.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        accepted: list[str] | None = None,
+        refused: list[str] | None = None,
+        ambiguous: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.accepted = accepted or []
+        self.refused = refused or []
+        self.ambiguous = ambiguous
+
+
+class RedisUnavailable(CogworkerError):
+    """Redis cannot be reached, or says that it cannot serve now."""
+
+
+class WrongKeyType(CogworkerError):
+    """A key of ours holds a value of another type: somebody else wrote there."""
+
+
+class EmbeddedServerError(CogworkerError):
+    """The embedded server cannot be found, started or stopped."""
+
+
+class NoJobContext(CogworkerError, RuntimeError):
+    """`current_job()` was called outside a running job."""
+
+
+class TestModeError(CogworkerError, RuntimeError):
+    """A helper of the test modes was used outside its mode."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+
+class EmptyQueueError(TestModeError):
+    """`perform_one` was called although no job of that class is waiting."""
+
+
+class JobFailedError(CogworkerError):
+    """Stands for the job's own error where only its text was kept (late burial)."""
+
+
+class JobOrphanedError(CogworkerError):
+    """A job was buried because the workers that ran it died."""
