@@ -1,0 +1,1 @@
+"""What the tests share: real servers, a proxy that breaks things, real workers, ways to wait."""
