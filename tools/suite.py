@@ -1,0 +1,70 @@
+"""`run.py test`: the suite, through tox, on the pairs of Python and Django found here.
+
+In full on the oldest and the newest pair, a smoke selection on the pairs between. Without
+arguments ruff and the type checkers run too. Where `COGWORKER_CI` is set, nothing may be missing.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tools import environment, pythons
+from tools.environment import ROOT
+from tools.pythons import Pair, Version
+
+
+def run(pytest_args: list[str]) -> int:
+    """Run it all and return the exit status."""
+    python = environment.prepare("test", ["tox>=4.22"])
+    interpreters = pythons.find_pythons()
+    pairs = [pair for pair in pythons.supported_pairs() if pair.python in interpreters]
+    missing = [pair for pair in pythons.supported_pairs() if pair.python not in interpreters]
+    if not pairs:
+        print("No supported Python was found.")
+        return 1
+
+    environments = _environments(pairs)
+    checks = [] if pytest_args else ["lint", "types"]
+    _announce(pairs, missing, checks)
+    command = [str(python), "-m", "tox", "run", "-e", ",".join(checks + environments)]
+    if pytest_args:
+        command += ["--", *pytest_args]
+    code = subprocess.run(command, cwd=ROOT, env=_environment(interpreters)).returncode
+
+    for pair in missing:
+        print(f"not run, no such Python here: {pair}")
+    lacking = _lacking(missing)
+    if lacking:
+        print("FAILED: COGWORKER_CI is set, and these pairs must run: " + ", ".join(lacking))
+    return code or int(bool(lacking))
+
+
+def _environments(pairs: list[Pair]) -> list[str]:
+    """The newest pair comes last, so that its result stands at the end of the output."""
+    oldest, newest = pairs[0], pairs[-1]
+    smoke = [f"{pair.env}-smoke" for pair in pairs[1:-1]]
+    return [oldest.env, *smoke, *([newest.env] if newest != oldest else [])]
+
+
+def _announce(pairs: list[Pair], missing: list[Pair], checks: list[str]) -> None:
+    if checks:
+        print(f"first: {' and '.join(checks)}")
+    for pair in pairs:
+        print(f"{'in full' if pair in (pairs[0], pairs[-1]) else 'smoke test'}: {pair}")
+    for pair in missing:
+        print(f"missing: {pair}")
+    print(flush=True)
+
+
+def _environment(interpreters: dict[Version, Path]) -> dict[str, str]:
+    """With the interpreters found at the front of the PATH, where tox looks for them."""
+    found = [str(path.parent) for path in interpreters.values()]
+    return {**os.environ, "PATH": os.pathsep.join([*found, os.environ.get("PATH", "")])}
+
+
+def _lacking(missing: list[Pair]) -> list[str]:
+    if not os.environ.get("COGWORKER_CI"):
+        return []
+    return [str(pair) for pair in missing if (pair.python, pair.django) in pythons.REQUIRED]
