@@ -1,0 +1,1 @@
+"""The test project: a small shop that leaves its slow work to jobs."""

@@ -1,0 +1,1 @@
+"""Other companies: a carrier whose service is flaky, a bank that says no."""
