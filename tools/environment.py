@@ -97,10 +97,12 @@ def _works(python: Path) -> bool:
 
 def _pip_install(python: Path, requirements: list[str]) -> None:
     pip = _pip_for(python)
-    command = [*pip, "install", "--disable-pip-version-check", "--no-input", "--quiet"]
-    done = subprocess.run([*command, *requirements], cwd=ROOT)
+    command = [*pip, "install", "--disable-pip-version-check", "--no-input", *requirements]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if done.returncode:
-        raise SetupFailed("pip could not install what is needed; its own words are above.")
+        raise SetupFailed(f"{done.stdout}\npip could not install what is needed, see above.")
 
 
 def _pip_for(python: Path) -> list[str]:

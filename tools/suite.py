@@ -25,23 +25,23 @@ def run(pytest_args: list[str]) -> int:
         print("No supported Python was found.")
         return 1
 
-    environments = _environments(pairs)
+    selected = environments(pairs)
     checks = [] if pytest_args else ["lint", "types"]
     _announce(pairs, missing, checks)
-    command = [str(python), "-m", "tox", "run", "-e", ",".join(checks + environments)]
+    command = [str(python), "-m", "tox", "run", "-e", ",".join(checks + selected)]
     if pytest_args:
         command += ["--", *pytest_args]
     code = subprocess.run(command, cwd=ROOT, env=_environment(interpreters)).returncode
 
     for pair in missing:
         print(f"not run, no such Python here: {pair}")
-    lacking = _lacking(missing)
-    if lacking:
-        print("FAILED: COGWORKER_CI is set, and these pairs must run: " + ", ".join(lacking))
-    return code or int(bool(lacking))
+    absent = lacking(missing)
+    if absent:
+        print("FAILED: COGWORKER_CI is set, and these pairs must run: " + ", ".join(absent))
+    return code or int(bool(absent))
 
 
-def _environments(pairs: list[Pair]) -> list[str]:
+def environments(pairs: list[Pair]) -> list[str]:
     """The newest pair comes last, so that its result stands at the end of the output."""
     oldest, newest = pairs[0], pairs[-1]
     smoke = [f"{pair.env}-smoke" for pair in pairs[1:-1]]
@@ -64,7 +64,7 @@ def _environment(interpreters: dict[Version, Path]) -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join([*found, os.environ.get("PATH", "")])}
 
 
-def _lacking(missing: list[Pair]) -> list[str]:
+def lacking(missing: list[Pair]) -> list[str]:
     if not os.environ.get("COGWORKER_CI"):
         return []
     return [str(pair) for pair in missing if (pair.python, pair.django) in pythons.REQUIRED]
