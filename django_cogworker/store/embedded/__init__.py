@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from django_cogworker.exceptions import EmbeddedServerError
 
 if TYPE_CHECKING:
-    from .server import ServerFacts
+    from django_cogworker.store.embedded.server import ServerFacts
 
 __all__ = ["DEFAULT_LINGER", "EmbeddedServerError", "ensure_server", "server_facts", "stop_server"]
 
@@ -50,7 +50,7 @@ def ensure_server(
     nothing. Raises `EmbeddedServerError`, with the cure, where the server cannot be had.
     """
     refuse_windows()
-    from . import server
+    from django_cogworker.store.embedded import server
 
     return server.ensure(Path(directory), binary, linger)
 
@@ -62,7 +62,7 @@ def stop_server(directory: Path) -> None:
     all the same. Raises `EmbeddedServerError` where even that fails.
     """
     refuse_windows()
-    from . import server
+    from django_cogworker.store.embedded import server
 
     server.stop(Path(directory))
 
@@ -73,7 +73,7 @@ def server_facts(directory: Path) -> ServerFacts | None:
     Reads files only, so asking does not count as a client.
     """
     refuse_windows()
-    from . import server
+    from django_cogworker.store.embedded import server
 
     return server.facts(Path(directory))
 

@@ -112,7 +112,7 @@ def _locate(wanted: Path | str) -> Path:
     path = Path(wanted).expanduser()
     if isinstance(wanted, str) and os.sep not in wanted and not path.exists():
         return Path(shutil.which(wanted) or path)
-    return path.resolve()
+    return path.absolute()  # not resolved: the program looks at the name it was called by
 
 
 def _candidates() -> Iterator[Path]:

@@ -10,9 +10,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from .logs import note
-from .paths import closed_door
-from .wire import Line, WireError, info
+from django_cogworker.store.embedded.logs import note
+from django_cogworker.store.embedded.paths import closed_door
+from django_cogworker.store.embedded.wire import Line, WireError, info
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,7 @@ class Clients:
             )
         except (WireError, KeyError, ValueError) as error:
             note(f"the server does not say who is connected: {error!r}")
-            if self._line is not None:
-                self._line.close()
-                self._line = None
+            self.close()
             return None
 
     def shut_out(self, before: Census) -> bool:
@@ -63,3 +61,9 @@ class Clients:
             return True
         os.rename(door, self._socket)
         return False
+
+    def close(self) -> None:
+        """Hang up; the next census calls again."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None

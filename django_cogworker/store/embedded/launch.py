@@ -17,10 +17,9 @@ import time
 from pathlib import Path
 
 from django_cogworker.exceptions import EmbeddedServerError
-
-from .binary import Binary
-from .logs import size, tail, trim
-from .paths import Place, choose_socket
+from django_cogworker.store.embedded.binary import Binary
+from django_cogworker.store.embedded.logs import size, tail, trim
+from django_cogworker.store.embedded.paths import Place, choose_socket
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,8 @@ def tail(path: Path, offset: int = 0) -> list[str]:
 def note(text: str) -> None:
     """One line in the watchdog's own log, which is its standard error."""
     stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-    print(f"{stamp} watchdog {os.getpid()}: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"{stamp} watchdog {os.getpid()}: {text}\n")
+    sys.stderr.flush()
 
 
 def size(path: Path) -> int:

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django_cogworker.exceptions import EmbeddedServerError
-
-from .binary import find_binary
-from .launch import PATIENCE, launch
-from .locks import FileLock, is_held
-from .paths import Place, check_owner, prepare
-from .state import pid_namespace, read_state
-from .wire import Line, Pulse, ReplyError, WireError, pulse
+from django_cogworker.store.embedded.binary import find_binary
+from django_cogworker.store.embedded.launch import PATIENCE, launch
+from django_cogworker.store.embedded.locks import FileLock, is_held
+from django_cogworker.store.embedded.paths import Place, check_owner, prepare
+from django_cogworker.store.embedded.state import pid_namespace, read_state
+from django_cogworker.store.embedded.wire import Line, Pulse, ReplyError, WireError, pulse
 
 logger = logging.getLogger(__name__)
 
 STOP_PATIENCE = 12.0
+ASK_TIMEOUT = 2.0
 POLL = 0.02
 
 
@@ -166,7 +166,7 @@ def _look(place: Place) -> Sight:
 def _ask_to_leave(socket: Path) -> bool:
     """Tell the server itself to stop, which needs no pid. False if it could not be reached."""
     try:
-        line = Line(socket)
+        line = Line(socket, ASK_TIMEOUT)
     except WireError as error:
         logger.debug("No server to stop (yet, or any more): %s", error)
         return False

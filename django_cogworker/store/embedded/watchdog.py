@@ -28,13 +28,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from .clients import Census, Clients
-from .config import server_command
-from .locks import FileLock
-from .logs import advice, note, size, tail, trim
-from .paths import Place, closed_door
-from .state import State, pid_namespace
-from .wire import Pulse, pulse
+from django_cogworker.store.embedded.clients import Census, Clients
+from django_cogworker.store.embedded.config import server_command
+from django_cogworker.store.embedded.locks import FileLock
+from django_cogworker.store.embedded.logs import advice, note, size, tail, trim
+from django_cogworker.store.embedded.paths import Place, closed_door
+from django_cogworker.store.embedded.state import State, pid_namespace
+from django_cogworker.store.embedded.wire import Pulse, pulse
 
 START_TIMEOUT = 30.0
 LOADING_TIMEOUT = 600.0
