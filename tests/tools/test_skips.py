@@ -60,9 +60,8 @@ def test_at_home_what_is_missing_is_named(run):
 
 def test_in_ci_it_fails(run):
     output = run("test_some.py", COGWORKER_CI="1")
-    assert (
-        "3 failed, 1 passed, 1 skipped, 1 error" in output
-    )  # a marked one is skipped in its setup
+    # The marked one is skipped in its setup, so there it counts as an error.
+    assert "3 failed, 1 passed, 1 skipped, 1 error" in output
     assert "skipped, though this machine should run everything" in output
     assert "1 error" in run("test_module.py", COGWORKER_CI="1")
 
