@@ -5,6 +5,8 @@ The Redis to use is set test by test, by the fixture `redis_url`.
 
 from __future__ import annotations
 
+from typing import Any
+
 SECRET_KEY = "only for tests"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -43,7 +45,9 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+DATABASES: dict[str, Any] = {
+    "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
+}
 
 STATIC_URL = "static/"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
