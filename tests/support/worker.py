@@ -54,6 +54,8 @@ class WorkerProcess:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> Self:
+        """Start it; may be called again when it has ended."""
+        self._ended = False
         self._process = subprocess.Popen(
             die_with_us(self.argv),
             cwd=self.cwd,
