@@ -68,15 +68,20 @@ class Patience:
         self._place = place
         self._deadline = time.monotonic() + PATIENCE
 
-    def step(self, sight: Sight) -> None:
+    def check(self, sight: Sight) -> None:
+        """Raise if it is over."""
         if sight.pulse is Pulse.LOADING:
             self._deadline = time.monotonic() + PATIENCE  # the watchdog bounds this
         elif time.monotonic() > self._deadline:
             raise EmbeddedServerError(
-                f"The embedded server in {self._place.directory} neither answered nor ended within "
-                f"{PATIENCE:g} s. {_holders(self._place)} See {self._place.watchdog_log} and "
+                f"The embedded server in {self._place.directory} neither answered on {sight.socket} "
+                f"nor ended within {PATIENCE:g} s. {_holders(self._place)} See {self._place.watchdog_log} and "
                 f"{self._place.server_log}; end these processes by hand if they hang."
             )
+
+    def step(self, sight: Sight) -> None:
+        """Wait a little, or raise if it is over."""
+        self.check(sight)
         time.sleep(POLL)
 
 
@@ -96,6 +101,7 @@ def ensure(directory: Path, binary: Path | str | None, linger: float) -> Path:
             if (sight := _look(place)).usable:
                 return sight.socket
         while not (sight := _look(place)).usable:
+            patience.check(sight)
             if not sight.watched and not is_held(place.server_lock):
                 launch(place, find_binary(binary), linger)
                 continue

@@ -172,6 +172,7 @@ class Watchdog:
             if not self.socket.exists():
                 return self._retire(f"{self.socket} was removed, nobody can connect any more")
             trim(self.place.server_log)
+            trim(self.place.watchdog_log)
             census = self.clients.census()
             # A server too busy to answer is in use. A connection that came and went counts as well.
             if census is None or census.others or census != last:

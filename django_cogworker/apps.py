@@ -1,0 +1,31 @@
+"""The Django app: registers the checks, the test modes and the features, and finds the project's jobs."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
+
+
+class CogworkerConfig(AppConfig):
+    name = "django_cogworker"
+    label = "django_cogworker"
+    verbose_name = _("Background jobs")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from django_cogworker import checks as own_checks
+        from django_cogworker.client import transport
+        from django_cogworker.features import registry as features
+        from django_cogworker.jobs import registry
+
+        checks.register(own_checks.check_settings, own_checks.TAG)
+        checks.register(own_checks.check_middleware, own_checks.TAG)
+        checks.register(own_checks.check_redis, own_checks.TAG)
+        checks.register(own_checks.check_other_apps, own_checks.TAG)
+        for mode in ("fake", "inline"):
+            path = f"django_cogworker.testing.{mode}.the_transport"
+            transport.register_transport(mode, lambda path=path: import_string(path)())
+        features.load()
+        registry.autodiscover()

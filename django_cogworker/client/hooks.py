@@ -1,0 +1,34 @@
+"""Where the floors above take part in a push.
+
+`push_hooks` are asked for each payload before it is encoded for Redis and answer with guards and effects for the same
+script. `find_sender` turns the class name of a payload into the sender of Django signals; the registry of job classes
+puts itself here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from django_cogworker.store.values import Effect, Guard
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PushParts:
+    """What a feature adds to the push of one job."""
+
+    guards: tuple[Guard, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+
+PushHook = Callable[[dict[str, Any]], PushParts | None]
+
+push_hooks: list[PushHook] = []
+
+
+def _no_sender(class_name: str) -> Any:
+    return None
+
+
+find_sender: Callable[[str], Any] = _no_sender

@@ -1,0 +1,57 @@
+"""The features that are there, and who of them takes part in what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_cogworker.client import chain, hooks
+from django_cogworker.features.base import Feature
+from django_cogworker.jobs.options import declare
+
+#: One line a feature; without any of them the core works all the same.
+_FEATURES: tuple[Feature, ...] = ()
+
+_loaded: list[Feature] = []
+
+
+def load() -> None:
+    """Make the features known to the floors below. Called once, when the app is ready."""
+    if not _loaded:
+        for feature in _FEATURES:
+            add(feature)
+
+
+def add(feature: Feature) -> None:
+    """Make one feature known."""
+    _loaded.append(feature)
+    for option in feature.options:
+        declare(option)
+    chain.built_in.extend(feature.client_middleware)
+    if _takes_part(feature, "pushed"):
+        hooks.push_hooks.append(feature.pushed)
+
+
+def remove(feature: Feature) -> None:
+    """Take a feature out again (tests)."""
+    _loaded.remove(feature)
+    for each in feature.client_middleware:
+        chain.built_in.remove(each)
+    if _takes_part(feature, "pushed"):
+        hooks.push_hooks.remove(feature.pushed)
+
+
+def taking_part(method: str) -> list[Any]:
+    """The bound methods of that name of those features that have one of their own."""
+    return [getattr(each, method) for each in _loaded if _takes_part(each, method)]
+
+
+def server_middleware() -> list[Any]:
+    return [each for feature in _loaded for each in feature.server_middleware]
+
+
+def listeners() -> tuple[Any, ...]:
+    return tuple(each for feature in _loaded for each in feature.listeners)
+
+
+def _takes_part(feature: Feature, method: str) -> bool:
+    return getattr(type(feature), method) is not getattr(Feature, method)

@@ -1,0 +1,84 @@
+"""What a running job knows of itself.
+
+The worker (or a test mode) makes one `JobContext` for each run. `Job` instances have it as attributes, functions ask
+`current_job()`. Features listen to `at` and `store` and may set `cancelled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from django_cogworker.exceptions import NoJobContext
+
+#: Called as `listener(context, fields)` when a job reports progress or stores fields.
+Listener = Callable[["JobContext", dict[str, Any]], None]
+
+
+def _never() -> bool:
+    return False
+
+
+class JobContext:
+    """One run of one job."""
+
+    __slots__ = ("_stopping", "attempt", "jid", "listeners", "payload", "perform")
+
+    def __init__(
+        self,
+        payload: dict[str, Any],
+        attempt: int,
+        stopping: Callable[[], bool] = _never,
+        listeners: tuple[Listener, ...] = (),
+    ) -> None:
+        #: The job's id: 24 hex characters.
+        self.jid: str = payload["jid"]
+        #: 1 for the first run, 2 for the first retry …
+        self.attempt = attempt
+        #: The job as it lies in Redis, as a dict; arguments in wire form.
+        self.payload = payload
+        self.listeners = listeners
+        #: Runs the job's own code; the innermost step of the server middleware.
+        self.perform: Callable[[], Any] | None = None
+        self._stopping = stopping
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the worker wants to stop: a long job may end early and in good order now."""
+        return self._stopping()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked for this job to be cancelled."""
+        return bool(self.payload.get("cancelled", False))
+
+    def at(self, percent: float, message: str = "") -> None:
+        """Report progress: 0 to 100 and a short text. Without a feature that listens it does nothing."""
+        self._tell({"pct": percent, "message": message})
+
+    def store(self, **fields: Any) -> None:
+        """Keep fields with the job's status. Without a feature that listens it does nothing."""
+        self._tell(fields)
+
+    def _tell(self, fields: dict[str, Any]) -> None:
+        for listener in self.listeners:
+            listener(self, fields)
+
+
+_current: ContextVar[JobContext | None] = ContextVar("cogworker_job", default=None)
+
+
+def current_job() -> JobContext:
+    """The context of the job that runs here. Raises `NoJobContext` outside a job."""
+    context = _current.get()
+    if context is None:
+        raise NoJobContext("current_job() was called outside a running job.")
+    return context
+
+
+def enter(context: JobContext | None) -> JobContext | None:
+    """Make `context` the current one; returns the one before, to be entered again afterwards."""
+    before = _current.get()
+    _current.set(context)
+    return before

@@ -1,0 +1,69 @@
+"""All job classes of this process, by the name that stands in payloads.
+
+A name is looked up here and never imported: what lies in Redis cannot make a worker load code. Modules are imported at
+start-up instead (`autodiscover`), so every process of a project knows the same names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.utils.module_loading import autodiscover_modules
+
+from django_cogworker.client import hooks
+from django_cogworker.exceptions import ConfigurationError, UnknownJob
+
+if TYPE_CHECKING:
+    from django_cogworker.jobs.definition import Definition
+
+_definitions: dict[str, Definition] = {}
+#: alias -> the name that it stands for
+_aliases: dict[str, str] = {}
+
+#: The modules of each app that are looked through for jobs.
+MODULES = ("jobs", "tasks")
+
+
+def register(definition: Definition, aliases: tuple[str, ...] = ()) -> None:
+    """Make a job class known. One of the same name is replaced: its module was loaded anew."""
+    for alias in aliases:
+        other = _aliases.get(alias, alias if alias in _definitions else None)
+        if other is not None and other != definition.name:
+            raise ConfigurationError(
+                f"{definition.name} has the alias {alias!r}, which belongs to {other}."
+            )
+    _definitions[definition.name] = definition
+    _aliases.pop(definition.name, None)
+    _aliases.update(dict.fromkeys(aliases, definition.name))
+
+
+def find(name: str) -> Definition:
+    """The definition with that name or alias. Raises `UnknownJob`."""
+    definition = _definitions.get(name)
+    if definition is None:
+        definition = _definitions.get(_aliases.get(name, ""))
+    if definition is None:
+        raise UnknownJob(
+            f"No job class named {name!r} is known here. Jobs live in <app>/jobs.py of an installed app; "
+            "aliases=[…] keeps an old name working."
+        )
+    return definition
+
+
+def known_names() -> list[str]:
+    return sorted(_definitions)
+
+
+def autodiscover() -> None:
+    """Import `jobs` and `tasks` of every installed app."""
+    autodiscover_modules(*MODULES)
+
+
+def _sender(name: str) -> Any:
+    try:
+        return find(name).target
+    except UnknownJob:
+        return None
+
+
+hooks.find_sender = _sender

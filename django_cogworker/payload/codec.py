@@ -1,0 +1,73 @@
+"""A job as bytes: JSON in ASCII, so that any text, lone surrogates included, goes there and back.
+
+`enqueued_at` is stamped on the encoded bytes: a push that waits for a commit is encoded at once (the caller may change
+its arguments afterwards) and stamped when it is really pushed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from django_cogworker.exceptions import InvalidPayload, UnknownFormat, UnparseablePayload
+
+FORMAT = 1
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder().decode
+
+
+def encode(payload: dict[str, Any]) -> bytes:
+    """The payload as bytes. Raises `InvalidPayload` where a field cannot be encoded."""
+    try:
+        return _encode(payload).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidPayload(
+            f"The payload {_culprit(payload)} cannot be encoded: {error}."
+        ) from None
+
+
+def _culprit(payload: dict[str, Any]) -> str:
+    for key, value in payload.items():
+        try:
+            _encode({key: value})
+        except (TypeError, ValueError, RecursionError):
+            return f"field {key!r}"
+    return "as a whole"
+
+
+def stamp(encoded: bytes, now: float | None = None) -> bytes:
+    """The encoded job with `enqueued_at` set to now."""
+    return b'%b,"enqueued_at":%.6f}' % (encoded[:-1], time.time() if now is None else now)
+
+
+def decode(raw: bytes) -> dict[str, Any]:
+    """The job in `raw`. Raises `UnparseablePayload` where that is not one.
+
+    A format version that we do not know is no error here; see `check_format`.
+    """
+    try:
+        payload = _decode(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UnparseablePayload(f"Not JSON: {error}") from None
+    if type(payload) is not dict:
+        raise UnparseablePayload(f"Not a JSON object but a {type(payload).__name__}.")
+    if not isinstance(payload.get("class"), str) or not payload["class"]:
+        raise UnparseablePayload("The field 'class' is missing or not a text.")
+    if not isinstance(payload.get("jid"), str) or not payload["jid"]:
+        raise UnparseablePayload("The field 'jid' is missing or not a text.")
+    if type(payload.get("args", [])) is not list:
+        raise UnparseablePayload("The field 'args' is not a list.")
+    if type(payload.get("kwargs", {})) is not dict:
+        raise UnparseablePayload("The field 'kwargs' is not an object.")
+    return payload
+
+
+def check_format(payload: dict[str, Any]) -> None:
+    """Raise `UnknownFormat` for a payload that a newer version wrote."""
+    version = payload.get("v", FORMAT)
+    if version != FORMAT:
+        raise UnknownFormat(
+            f"The job is in wire format {version!r}; this version of django-cogworker reads {FORMAT}."
+        )

@@ -1,0 +1,78 @@
+"""What an error from redis-py means for us.
+
+Three questions matter: is Redis away or unable to serve for now (go on trying, say it once)? Did the command
+perhaps reach it (repeat only what is idempotent)? Does the server refuse scripts (work without them)?
+"""
+
+from __future__ import annotations
+
+import redis.exceptions as rex
+
+#: First words of error replies that mean "not now": the same call may succeed in a moment.
+_PASSING_REPLIES = (
+    "READONLY",
+    "LOADING",
+    "MASTERDOWN",
+    "TRYAGAIN",
+    "BUSY",
+    "CLUSTERDOWN",
+    "NOREPLICAS",
+    "MISCONF",
+    "OOM",
+)
+
+_NO_SCRIPTS_REPLIES = ("unknown command", "NOPERM")
+
+
+def first_word(error: BaseException) -> str:
+    """The first word of an error reply, also where the server wrapped it in a script error."""
+    text = str(error)
+    for mark in ("ERR Error running script", "Error running script"):
+        if text.startswith(mark):
+            text = text.rpartition(": ")[2]
+    return text.lstrip("-@").split(" ", 1)[0]
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether Redis is away, or says that it cannot serve now.
+
+    Wrong credentials count too: they are mended on the server's side, and the worker then goes on.
+    """
+    if isinstance(error, (rex.ConnectionError, rex.TimeoutError, OSError)):
+        return True
+    if isinstance(
+        error,
+        (rex.BusyLoadingError, rex.ReadOnlyError, rex.MasterDownError, rex.OutOfMemoryError),
+    ):
+        return True
+    if isinstance(error, rex.ResponseError):
+        # BUSYKEY and BUSYGROUP are answers to a wrong command, not a state of the server.
+        return first_word(error) in _PASSING_REPLIES
+    return False
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the server refused a write because it is at `maxmemory`."""
+    return isinstance(error, rex.OutOfMemoryError) or (
+        isinstance(error, rex.ResponseError) and first_word(error) == "OOM"
+    )
+
+
+def is_ambiguous(error: BaseException) -> bool:
+    """Whether the command may have been carried out although it raised."""
+    return isinstance(error, (rex.ConnectionError, rex.TimeoutError, OSError)) and not isinstance(
+        error, (rex.BusyLoadingError, rex.AuthenticationError, rex.MaxConnectionsError)
+    )
+
+
+def refuses_scripts(error: BaseException) -> bool:
+    """Whether the server does not know or does not allow scripts (an ACL, a renamed command)."""
+    if not isinstance(error, (rex.ResponseError, rex.NoPermissionError)):
+        return False
+    text = str(error)
+    names_script = "eval" in text.lower() or "script" in text.lower()
+    return names_script and any(each in text for each in _NO_SCRIPTS_REPLIES)
+
+
+def is_missing_script(error: BaseException) -> bool:
+    return isinstance(error, rex.NoScriptError)

@@ -1,0 +1,320 @@
+"""The verbs without scripts, for servers that forbid them (and for those too old for ours).
+
+A job that runs is known to its worker's memory alone, so a killed worker loses what it ran; a push repeated after a
+lost reply may be there twice. Everything else holds: retries, the dead set, scheduled jobs, pausing, stopping.
+Tokens work as with scripts, so the fetcher above is the same.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+
+import redis
+
+from django_cogworker.conf import Config
+from django_cogworker.store.keys import Keys
+from django_cogworker.store.scripted import (
+    POSTPONE,
+    PRESENCE_TTL,
+    SIGNAL_TTL,
+    current_hour,
+    read_command,
+    text,
+)
+from django_cogworker.store.values import (
+    Beat,
+    BeatReply,
+    DueJobs,
+    Effect,
+    ExchangeReply,
+    ExchangeRequest,
+    Move,
+    Outgoing,
+    Refusal,
+    Settlement,
+    Taken,
+)
+
+# The bands of queue.lua, in Python.
+BAND = 2**44
+MIDDLE = 2**43
+
+
+class PlainVerbs:
+    """`Verbs` by single commands and MULTI."""
+
+    reliable = False
+
+    def __init__(self, client: redis.Redis, keys: Keys, config: Config) -> None:
+        self._client = client
+        self._keys = keys
+        self._dead_max_jobs = config.dead_max_jobs
+        self._dead_max_age = config.dead_max_age
+
+    # Clients.
+
+    def push(self, lane: str, number: int, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
+        verdicts: list[Refusal | None] = []
+        for job in jobs:
+            reason = self._claim(job)
+            if reason is None:
+                reason = self._push_one(job)
+            verdicts.append(None if reason is None else Refusal(reason))
+        return verdicts
+
+    def _claim(self, job: Outgoing) -> str | None:
+        for guard in job.guards:
+            taken = self._client.set(guard.key, guard.owner, nx=True, ex=guard.ttl)
+            if not taken and self._client.get(guard.key) != guard.owner.encode():
+                return "duplicate"
+        return None
+
+    def _push_one(self, job: Outgoing) -> str | None:
+        pipe = self._client.pipeline(transaction=True)
+        if job.at is not None:
+            pipe.zadd(self._keys.schedule, {job.payload: job.at})
+            self._leave_token(pipe, self._keys.due_tokens)
+        else:
+            pipe.sadd(self._keys.queues, job.queue)
+            self._put(pipe, job.queue, job.priority, job.payload, front=False)
+        for effect in job.effects:
+            self._effect(pipe, effect)
+        return self._first_error(pipe)
+
+    # Workers.
+
+    def exchange(self, request: ExchangeRequest) -> ExchangeReply:
+        verdicts: list[int | str] = [self._settle(each) for each in request.settlements]
+        self._count("processed", len(request.acknowledged))
+        jobs: list[Taken] = []
+        ticket, errors = request.first_ticket, []
+        paused = {text(each) for each in self._client.smembers(self._keys.paused)}
+        for name in request.queues:
+            if name in paused:
+                continue
+            try:
+                found = self._pop(name, request.wanted - len(jobs))
+            except redis.ResponseError as error:
+                errors.append(f"{name}: {error}")
+                continue
+            stamp = int(time.time() * 1000)
+            for payload in found:
+                jobs.append(Taken(ticket, name, stamp, payload))
+                ticket += 1
+        return ExchangeReply(False, ticket, self._due_ms(), verdicts, jobs, errors)
+
+    def _settle(self, settlement: Settlement) -> int | str:
+        pipe = self._client.pipeline(transaction=True)
+        payload, now = settlement.payload, time.time()
+        if payload is not None and settlement.disposition in ("schedule", "retry"):
+            retry = settlement.disposition == "retry"
+            key = self._keys.retry if retry else self._keys.schedule
+            pipe.zadd(key, {payload: now + settlement.delay})
+        elif payload is not None and settlement.disposition == "dead":
+            self._bury(pipe, payload, now)
+        elif payload is not None and settlement.disposition == "front":
+            self._put(pipe, settlement.queue, settlement.priority, payload, front=True)
+        for effect in settlement.effects:
+            self._effect(pipe, effect)
+        problem = self._first_error(pipe)
+        if problem is not None:
+            return problem
+        if settlement.counter:
+            self._count(settlement.counter, 1)
+        return 1
+
+    def _pop(self, queue: str, wanted: int) -> list[bytes]:
+        names = self._keys.queue(queue)
+        found: list[bytes] = []
+        zero_band = 100 * BAND
+        while len(found) < wanted:
+            first = self._client.zrange(names.priority, 0, 0, withscores=True)
+            if not first or first[0][1] >= zero_band:
+                break
+            if self._client.zrem(names.priority, first[0][0]):
+                found.append(first[0][0])
+        if len(found) < wanted:
+            pipe = self._client.pipeline(transaction=True)
+            for _ in range(wanted - len(found)):
+                pipe.rpop(names.jobs)
+            found += [each for each in pipe.execute() if each is not None]
+        while len(found) < wanted:
+            first = self._client.zrange(names.priority, 0, 0)
+            if not first:
+                break
+            if self._client.zrem(names.priority, first[0]):
+                found.append(first[0])
+        if wanted <= len(found) and (
+            self._client.llen(names.jobs) or self._client.zcard(names.priority)
+        ):
+            self._leave_token(self._client, names.tokens)
+        return found
+
+    def mark_started(self, identity: str, ticket: int) -> bool:
+        return True  # what runs is not in Redis here, so a crash never re-runs it
+
+    def due(self, limit: int) -> DueJobs:
+        now = time.time()
+        batches: list[list[bytes]] = []
+        errors = []
+        for key in (self._keys.schedule, self._keys.retry):
+            try:
+                batches.append(self._client.zrangebyscore(key, "-inf", now, 0, limit))
+            except redis.ResponseError as error:
+                errors.append(f"{key}: {error}")
+                batches.append([])
+        full = any(len(each) == limit for each in batches)
+        return DueJobs(batches[0], batches[1], 0 if full else self._due_ms(later_than=now), errors)
+
+    def _due_ms(self, later_than: float | None = None) -> int:
+        heads = []
+        for key in (self._keys.schedule, self._keys.retry):
+            low = "-inf" if later_than is None else f"({later_than}"
+            try:
+                found = self._client.zrangebyscore(key, low, "+inf", 0, 1, withscores=True)
+            except redis.ResponseError:
+                continue  # `due` names this key in its errors
+            heads += [score for _, score in found]
+        return max(0, int((min(heads) - time.time()) * 1000) + 1) if heads else -1
+
+    def graduate(self, source: str, moves: Sequence[Move]) -> list[int | str]:
+        verdicts: list[int | str] = []
+        for move in moves:
+            verdicts.append(self._graduate_one(source, move))
+        return verdicts
+
+    def _graduate_one(self, source: str, move: Move) -> int | str:
+        """The mover whose ZREM counts is the one; it adds in the same transaction or puts it back."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.watch(source)
+            if pipe.zscore(source, move.member) is None:
+                return 0
+            pipe.multi()
+            if move.queue:
+                pipe.sadd(self._keys.queues, move.queue)
+                self._put(pipe, move.queue, move.priority, move.payload, front=False)
+            else:
+                self._bury(pipe, move.payload, time.time())
+            try:
+                problem = self._first_error(pipe)
+            except redis.WatchError:
+                return self._graduate_one(source, move)
+        if problem is not None:
+            self._client.zadd(source, {move.member: time.time() + POSTPONE}, xx=True)
+            return problem
+        self._client.zrem(source, move.member)
+        return 1
+
+    def beat(self, beat: Beat) -> BeatReply:
+        keys, identity = self._keys, beat.identity
+        pipe = self._client.pipeline(transaction=True)
+        pipe.hset(
+            keys.process(identity),
+            mapping={
+                "info": beat.info,
+                "busy": beat.busy,
+                "quiet": "true" if beat.quiet else "false",
+                "beat": f"{time.time():.6f}",
+            },
+        )
+        pipe.expire(keys.process(identity), PRESENCE_TTL)
+        pipe.sadd(keys.processes, identity)
+        pipe.sadd(keys.queues, *beat.queues)
+        pipe.get(keys.signal(identity))
+        pipe.time()
+        answers = pipe.execute(raise_on_error=False)
+        errors = [str(each) for each in answers if isinstance(each, Exception)]
+        for vital in (answers[0], answers[5]):
+            if isinstance(vital, Exception):
+                raise vital
+        command = read_command(answers[4]) if isinstance(answers[4], bytes) else None
+        seconds, micros = answers[5]
+        return BeatReply(seconds + micros / 1e6, command, errors)
+
+    def leave(self, identity: str) -> int:
+        keys = self._keys
+        pipe = self._client.pipeline(transaction=True)
+        pipe.delete(keys.process(identity), keys.signal(identity))
+        pipe.srem(keys.processes, identity)
+        pipe.execute()
+        return 0
+
+    def resume(self, queue: str) -> bool:
+        was_paused = self._client.srem(self._keys.paused, queue)
+        self._leave_token(self._client, self._keys.queue(queue).tokens)
+        return bool(was_paused)
+
+    def signal(self, identity: str, command: str) -> bool:
+        keys = self._keys
+        if not self._client.exists(keys.process(identity)):
+            return False
+        self._client.set(keys.signal(identity), f"{command} {secrets.token_hex(6)}", ex=SIGNAL_TTL)
+        return True
+
+    # Pieces.
+
+    def _put(
+        self, pipe: redis.Redis, queue: str, priority: int, payload: bytes, *, front: bool
+    ) -> None:
+        names = self._keys.queue(queue)
+        if priority:
+            # Milliseconds keep the order of arrival inside a band well enough without a script.
+            offset = MIDDLE + int(time.time() * 1000) * (-1 if front else 1)
+            pipe.zadd(names.priority, {payload: (100 - priority) * BAND + offset})
+        elif front:
+            pipe.rpush(names.jobs, payload)
+        else:
+            pipe.lpush(names.jobs, payload)
+        self._leave_token(pipe, names.tokens)
+
+    def _bury(self, pipe: redis.Redis, payload: bytes, now: float) -> None:
+        pipe.zadd(self._keys.dead, {payload: now})
+        pipe.zremrangebyscore(self._keys.dead, "-inf", now - self._dead_max_age)
+        pipe.zremrangebyrank(self._keys.dead, 0, -(self._dead_max_jobs + 1))
+
+    def _effect(self, pipe: redis.Redis, effect: Effect) -> None:
+        key, args = effect.key, effect.args
+        if effect.op == "hincrby":
+            pipe.hincrby(key, str(args[0]), int(args[1]))
+        elif effect.op == "hset":
+            pipe.hset(key, str(args[0]), args[1])
+        elif effect.op == "append":
+            pipe.rpush(key, args[0])
+            pipe.ltrim(key, -int(args[1]), -1)
+        elif effect.op == "expire":
+            pipe.expire(key, int(args[0]))
+        elif effect.op == "delete":
+            pipe.delete(key)
+        elif self._client.get(key) == str(args[0]).encode():
+            if effect.op == "delete_if_owner":
+                pipe.delete(key)
+            else:
+                pipe.expire(key, int(args[1]))
+
+    def _count(self, field: str, by: int) -> None:
+        if not by:
+            return
+        hour = self._keys.throughput(current_hour())
+        pipe = self._client.pipeline(transaction=True)
+        pipe.incrby(self._keys.processed if field == "processed" else self._keys.failed, by)
+        pipe.hincrby(hour, field, by)
+        pipe.expire(hour, 90_000)
+        pipe.execute(raise_on_error=False)
+
+    @staticmethod
+    def _leave_token(pipe: redis.Redis, key: str) -> None:
+        pipe.lpush(key, "1")
+        pipe.ltrim(key, 0, 0)
+
+    @staticmethod
+    def _first_error(pipe: redis.Redis) -> str | None:
+        """Run the transaction; the text of the first reply that is an error of one key."""
+        answers: Iterable[object] = pipe.execute(raise_on_error=False)
+        for answer in answers:
+            if isinstance(answer, redis.ResponseError):
+                return str(answer)
+            if isinstance(answer, Exception):
+                raise answer
+        return None

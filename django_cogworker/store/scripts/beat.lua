@@ -1,0 +1,32 @@
+-- beat.lua: a worker says that it lives, and hears what was asked of it.
+--
+-- KEYS  1 process hash   2 processes   3 beats   4 fleet_since   5 queues   6 signal
+-- ARGV  1 identity   2 TTL of the presence in seconds   3 gap in seconds after which the fleet counts as new
+--       4 info (JSON)   5 busy   6 quiet ('true' or 'false')   then the names of the worker's queues
+-- Returns {Redis's time, remote command or '', errors}. Only the presence itself is indispensable.
+-- include: clock
+
+local now = redis_now()
+local errors = {}
+
+local function try(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then errors[#errors + 1] = reply.err end
+  return reply
+end
+
+redis.call('HSET', KEYS[1], 'info', ARGV[4], 'busy', ARGV[5], 'quiet', ARGV[6], 'beat', as_score(now))
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+try('SADD', KEYS[2], ARGV[1])
+
+local last = try('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+if not last.err and (#last == 0 or now - tonumber(last[2]) > tonumber(ARGV[3])) then
+  try('SET', KEYS[4], as_score(now))
+end
+try('ZADD', KEYS[3], as_score(now), ARGV[1])
+try('ZREMRANGEBYSCORE', KEYS[3], '-inf', as_score(now - 604800))
+for index = 7, #ARGV do try('SADD', KEYS[5], ARGV[index]) end
+
+local command = redis.pcall('GET', KEYS[6])
+if type(command) ~= 'string' then command = '' end
+return {as_score(now), command, errors}

@@ -1,0 +1,153 @@
+"""Where Redis is: the setting `COGWORKER_REDIS` in any of its forms, brought to one.
+
+A `Target` is a redis-py connection class with the arguments for it, and a description without credentials
+for log lines and pages. Making one opens no connection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+from redis.connection import parse_url
+
+from django_cogworker.conf import EMBEDDED, Config
+from django_cogworker.exceptions import ConfigurationError
+
+#: What a pool of django-redis adds to its arguments for its own sake, or what we set ourselves.
+_FOREIGN_KEYS = frozenset(
+    {
+        "himport_registry",
+        "maint_notifications_pool_handler",
+        "maint_notifications_config",
+        "orig_host_address",
+        "orig_socket_timeout",
+        "orig_socket_connect_timeout",
+        "event_dispatcher",
+        "socket_timeout",
+        "socket_connect_timeout",
+        "retry",
+        "retry_on_error",
+        "retry_on_timeout",
+        "protocol",
+        "client_name",
+        "decode_responses",
+        "encoding",
+        "encoding_errors",
+        "parser_class",
+        "max_connections",
+        "connection_class",
+        "driver_info",
+        "lib_name",
+        "lib_version",
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """A server and database, ready for a pool."""
+
+    connection_class: type[redis.connection.AbstractConnection]
+    options: Mapping[str, Any]
+    description: str
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Server and database: two targets with the same place share their keys."""
+        options = self.options
+        server = (
+            options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+        )
+        return str(server), int(options.get("db") or 0)
+
+
+def resolve(config: Config) -> Target:
+    """The target that the config names. Raises `ConfigurationError` where that is impossible."""
+    setting = config.redis
+    if setting == EMBEDDED:
+        return _embedded(config)
+    if isinstance(setting, str):
+        return _from_url(setting, {})
+    if "cache" in setting:
+        return from_cache(str(setting["cache"]))
+    options = dict(setting)
+    url = options.pop("url", None)
+    if url is not None:
+        return _from_url(str(url), options)
+    return _from_options(options)
+
+
+def _from_url(url: str, more: Mapping[str, Any]) -> Target:
+    try:
+        options = dict(parse_url(url))
+    except ValueError as error:
+        raise ConfigurationError(f"COGWORKER_REDIS: the URL cannot be read: {error}.") from None
+    kind = options.pop("connection_class", redis.Connection)
+    options = {k: v for k, v in options.items() if k not in _FOREIGN_KEYS} | dict(more)
+    return Target(kind, options, _describe(kind, options))
+
+
+def _from_options(options: dict[str, Any]) -> Target:
+    kind: type[redis.connection.AbstractConnection] = redis.Connection
+    if "unix_socket_path" in options:
+        options["path"] = options.pop("unix_socket_path")
+        kind = redis.UnixDomainSocketConnection
+    elif options.pop("ssl", False):
+        kind = redis.SSLConnection
+    return Target(kind, options, _describe(kind, options))
+
+
+def from_cache(alias: str) -> Target:
+    """The server behind a django-redis cache alias; the pool is our own, not the cache's."""
+    from django.core.cache import InvalidCacheBackendError, caches
+
+    try:
+        cache = caches[alias]
+    except InvalidCacheBackendError as error:
+        raise ConfigurationError(
+            f"COGWORKER_REDIS names the cache {alias!r}, which CACHES does not have: {error}."
+        ) from None
+    client = getattr(cache, "client", None)
+    if client is None or not hasattr(client, "get_client"):
+        raise ConfigurationError(
+            f"COGWORKER_REDIS names the cache {alias!r}, which is not a django-redis cache "
+            f"but {type(cache).__module__}.{type(cache).__qualname__}."
+        )
+    pool = client.get_client(write=True).connection_pool
+    options = {k: v for k, v in pool.connection_kwargs.items() if k not in _FOREIGN_KEYS}
+    kind = pool.connection_class
+    return Target(kind, options, _describe(kind, options))
+
+
+def _embedded(config: Config) -> Target:
+    from django_cogworker.store.embedded_connection import EmbeddedConnection
+
+    if config.embedded_dir is None:
+        raise ConfigurationError(
+            "COGWORKER_REDIS is 'embedded', but there is neither COGWORKER_EMBEDDED_DIR nor BASE_DIR; "
+            "set COGWORKER_EMBEDDED_DIR to a folder that this project may write."
+        )
+    options = {"directory": config.embedded_dir, "binary": config.embedded_binary}
+    return Target(EmbeddedConnection, options, f"embedded server in {config.embedded_dir}")
+
+
+def _describe(kind: type, options: Mapping[str, Any]) -> str:
+    db = options.get("db") or 0
+    if issubclass(kind, redis.UnixDomainSocketConnection):
+        return f"unix://{options.get('path')}?db={db}"
+    scheme = "rediss" if issubclass(kind, redis.SSLConnection) else "redis"
+    return f"{scheme}://{options.get('host', 'localhost')}:{options.get('port', 6379)}/{db}"
+
+
+def same_place(target: Target, url: str) -> bool:
+    """Whether `url` names the server and database of `target`."""
+    if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
+        return False
+    try:
+        return _from_url(url, {}).place == target.place
+    except ConfigurationError:
+        return False

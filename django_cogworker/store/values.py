@@ -1,0 +1,158 @@
+"""What travels between the floors above and Redis: plain values, no behaviour worth the name."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Sequence
+from typing import Literal
+
+Disposition = Literal["ack", "schedule", "retry", "dead", "front"]
+Counter = Literal["processed", "failed", ""]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effect:
+    """Something a feature wants done in the same step as a move of a job. The ops are a closed list:
+
+    `hincrby` (field, by), `hset` (field, value), `append` (value, at most so many), `expire` (seconds),
+    `delete` (), `delete_if_owner` (owner), `expire_if_owner` (owner, seconds).
+    """
+
+    op: Literal[
+        "hincrby", "hset", "append", "expire", "delete", "delete_if_owner", "expire_if_owner"
+    ]
+    key: str
+    args: tuple[str | int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Guard:
+    """A key that must be claimed for `owner`, for `ttl` seconds, or the push is refused as a duplicate."""
+
+    key: str
+    owner: str
+    ttl: int
+
+
+@dataclasses.dataclass(slots=True)
+class Outgoing:
+    """A job on its way to Redis: encoded, with the place it goes to.
+
+    `at` is the due time in epoch seconds, or `None` for "on its queue, now". `priority` is -100 to 100.
+    """
+
+    jid: str
+    queue: str
+    payload: bytes
+    priority: int = 0
+    at: float | None = None
+    guards: tuple[Guard, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why one job of a push was not taken: `duplicate`, or the text of an error."""
+
+    reason: str
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.reason == "duplicate"
+
+
+@dataclasses.dataclass(slots=True)
+class Settlement:
+    """Where a fetched job goes. `delay` in seconds; `payload` replaces the stored one unless `None`."""
+
+    ticket: int
+    disposition: Disposition
+    payload: bytes | None = None
+    delay: float = 0.0
+    queue: str = ""
+    priority: int = 0
+    counter: Counter = ""
+    effects: tuple[Effect, ...] = ()
+    #: Set when the fetcher knows the verdict, for those who wait for it.
+    done: threading.Event | None = None
+    verdict: int | str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """A success with nothing beside it: a bare ticket says it all."""
+        return self.disposition == "ack" and self.counter == "processed" and not self.effects
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Taken:
+    """A fetched job: its ticket, its queue, Redis's time of the fetch (ms), its raw payload."""
+
+    ticket: int
+    queue: str
+    fetched_ms: int
+    payload: bytes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExchangeRequest:
+    """One call of the fetcher: what to settle, and what to fetch for which tickets."""
+
+    identity: str
+    first_ticket: int
+    wanted: int
+    queues: Sequence[str]
+    acknowledged: Sequence[int]
+    settlements: Sequence[Settlement]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExchangeReply:
+    """`due_ms` is the wait until the next due job, or -1. `buried`: the identity has a tombstone."""
+
+    buried: bool
+    next_ticket: int
+    due_ms: int
+    verdicts: Sequence[int | str]
+    jobs: Sequence[Taken]
+    errors: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DueJobs:
+    """The oldest due members of both sets, and the wait in ms until there may be more (-1: none known)."""
+
+    scheduled: Sequence[bytes]
+    retrying: Sequence[bytes]
+    wait_ms: int
+    errors: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Move:
+    """A due job on its way to its queue (`queue` empty: it is buried)."""
+
+    member: bytes
+    payload: bytes
+    queue: str
+    priority: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Beat:
+    """What a worker says of itself with each beat. `info` is JSON."""
+
+    identity: str
+    info: str
+    busy: int
+    quiet: bool
+    queues: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BeatReply:
+    """Redis's time, and the standing remote command as (word, id) or `None`."""
+
+    time: float
+    command: tuple[str, str] | None
+    errors: Sequence[str]

@@ -1,0 +1,92 @@
+"""The fake transport: collects jobs, oldest first, and runs them when asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.signals import setting_changed
+
+from django_cogworker.client import commit
+from django_cogworker.exceptions import EmptyQueueError
+from django_cogworker.payload.codec import decode
+from django_cogworker.store.values import Outgoing, Refusal
+from django_cogworker.testing.running import run_here
+
+
+class FakeTransport:
+    """Holds jobs in memory."""
+
+    waits_for_commit = True
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: list[tuple[str, Outgoing]] = []
+
+    def push(self, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
+        with self._lock:
+            self._jobs += [(decode(each.payload)["class"], each) for each in jobs]
+        return [None] * len(jobs)
+
+    def jobs(self, name: str | None = None) -> list[dict[str, Any]]:
+        """The collected payloads of that class, or all; then those that wait for a commit in this thread."""
+        with self._lock:
+            found = [decode(job.payload) for _, job in self._jobs]
+        found += [decode(job.payload) for each in commit.waiting() for job in each.jobs]
+        return [each for each in found if name is None or each["class"] == name]
+
+    def clear(self, name: str | None = None) -> None:
+        """Forget the jobs of that class, or all."""
+        with self._lock:
+            self._jobs = [each for each in self._jobs if name is not None and each[0] != name]
+        for pending in commit.waiting():
+            pending.jobs = [
+                job
+                for job in pending.jobs
+                if name is not None and decode(job.payload)["class"] != name
+            ]
+
+    def perform_one(self, name: str | None = None) -> Any:
+        """Take the oldest job of that class, or of all, and run it. Raises `EmptyQueueError` where there is none."""
+        job = self._take(name)
+        if job is None:
+            raise EmptyQueueError(f"No job of {name or 'any class'} is waiting.")
+        return run_here(job.payload)
+
+    def drain(self, name: str | None = None) -> int:
+        """Run jobs until none is left, those pushed meanwhile included; how many ran."""
+        count = 0
+        while (job := self._take(name)) is not None:
+            run_here(job.payload)
+            count += 1
+        return count
+
+    def _take(self, name: str | None) -> Outgoing | None:
+        with self._lock:
+            for place, (class_name, job) in enumerate(self._jobs):
+                if name is None or class_name == name:
+                    del self._jobs[place]
+                    return job
+        for pending in commit.waiting():
+            for job in pending.jobs:
+                if name is None or decode(job.payload)["class"] == name:
+                    pending.jobs.remove(job)
+                    return job
+        return None
+
+
+_by_setting = FakeTransport()
+
+
+def the_transport() -> FakeTransport:
+    """The one that the setting `COGWORKER_TESTING` means."""
+    return _by_setting
+
+
+def _start_afresh(*, setting: str, **kwargs: Any) -> None:
+    if setting == "COGWORKER_TESTING":
+        _by_setting.clear()
+
+
+setting_changed.connect(_start_afresh, dispatch_uid="django_cogworker.testing.fake")

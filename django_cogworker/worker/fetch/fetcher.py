@@ -1,0 +1,365 @@
+"""The fetcher: one thread that settles finished jobs and fetches new ones, in as few calls as can be.
+
+Its life is one loop: gather what happened (jobs finished, a token came, a processor is free) → one `exchange` with Redis
+that settles all of it and asks for as many jobs as there is room for → offer what came. So the more jobs there are, the more
+of them share a round trip. When nothing is to be had, the `listener` waits for a token and the fetcher for the listener.
+
+What it remembers: `held`, every ticket that Redis believes to be in progress here. A ticket leaves `held` only when an exchange
+has confirmed its end. A lost reply changes nothing: the same call is made again, with the same tickets.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import redis
+
+from django_cogworker.conf import Config
+from django_cogworker.store.errors import first_word, is_unavailable
+from django_cogworker.store.store import BLOCK, Store
+from django_cogworker.store.values import ExchangeReply, ExchangeRequest, Settlement
+from django_cogworker.worker import settlement as settlements
+from django_cogworker.worker.fetch.listener import Listener
+from django_cogworker.worker.fetch.ordering import Ordering
+from django_cogworker.worker.fetch.rate import Rate
+from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.identity import Membership
+from django_cogworker.worker.outage import Outage, Pause
+
+logger = logging.getLogger("django_cogworker")
+
+#: No job waits longer than this for a processor; then it is given back (seconds).
+HOLD = 0.05
+#: While processors have enough to do, finished jobs wait so long for company (seconds).
+COMPANY = 0.002
+#: The most that one call settles.
+MOST_SETTLED = 500
+#: How long a settlement waits that Redis could not carry out (a key of the wrong type) before it is tried again.
+LATER = 5.0
+
+_TOKEN, _LOOK, _WAKE = object(), object(), object()
+
+
+class Fetcher:
+    """The conversation of one worker with Redis about jobs."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        config: Config,
+        hand: Hand,
+        membership: Membership,
+        outage: Outage,
+        due_in: Callable[[int], None],
+    ) -> None:
+        """`due_in` hears, with each reply, the milliseconds to the next due job (-1: none)."""
+        self._store = store
+        self._hand = hand
+        self._membership = membership
+        self._outage = outage
+        self._due_in = due_in
+        self._concurrency = config.concurrency
+        self._ordering = Ordering(config.queues, config.queue_order)
+        self.listener = Listener(store, self._ordering.names, outage, self._heard)
+        self._events: SimpleQueue[Any] = SimpleQueue()
+        self._rate = Rate()
+        self._pause = Pause()
+        self._noted_errors: dict[str, float] = {}
+
+        self.held: dict[int, Unit] = {}
+        #: Tickets in `held` whose end is known here and not yet confirmed by Redis.
+        self._ended_tickets: set[int] = set()
+        self._acknowledged: list[int] = []
+        self._settlements: list[Settlement] = []
+        self._later: list[Settlement] = []
+        self._later_at = 0.0
+        self._unfinished = 0  # fetched, and no processor is done with it
+        self._next_ticket = 1
+        self._token = self._look = False
+        self._open = False
+        self._ended = False
+        self.last_tick = time.monotonic()
+        #: Set while the worker has nothing at all to do; a burst worker waits for it.
+        self.drained = threading.Event()
+
+    # Asked by processors and the manager, from any thread.
+
+    def finished(self, unit: Unit) -> None:
+        """A job succeeded and nothing has to be written about it."""
+        self._events.put(unit)
+
+    def settle(self, unit: Unit, settlement: Settlement) -> None:
+        """A processor is done with a job; it goes where `settlement` says."""
+        self._events.put((unit, settlement))
+
+    def open(self) -> None:
+        """Fetch jobs from now on."""
+        self._open = True
+        self._look_now()
+
+    def close(self) -> None:
+        """Fetch no more; what no processor has taken yet goes back."""
+        self._open = False
+        self._events.put(_WAKE)
+
+    def abandon(self, unit: Unit, settlement: Settlement) -> None:
+        """Settle a job whose processor still runs it: the worker stops. Its own late end is ignored."""
+        self._events.put((unit, settlement))
+
+    def end(self) -> None:
+        """End the loop after a last exchange."""
+        self._ended = True
+        self._events.put(_WAKE)
+        self.listener.end()
+
+    @property
+    def unsettled(self) -> int:
+        """How many jobs Redis still believes to be in progress here."""
+        return len(self.held)
+
+    def _look_now(self) -> None:
+        self._events.put(_LOOK)
+
+    def _heard(self, token: bool) -> None:
+        self._events.put(_TOKEN if token else _LOOK)
+
+    # The loop.
+
+    def loop(self) -> None:
+        """The thread's body."""
+        while not self._ended:
+            self._gather(self._patience())
+            self._step()
+        self._last_words()
+
+    def _step(self) -> None:
+        self.last_tick = time.monotonic()
+        self._return_untaken()
+        self._retry_later_ones()
+        wanted = self._wanted()
+        settling = bool(self._acknowledged or self._settlements)
+        # A token in our hands goes back by a look without wishes, or the jobs it stands for wait for nobody.
+        looking = self._token or (self._look and wanted > 0)
+        if settling or looking:
+            self._exchange(wanted if (looking or settling) else 0)
+        elif wanted > 0 and self._open:
+            self.listener.arm()
+
+    def _patience(self) -> float:
+        """How long the next wait for an event may last."""
+        if self._acknowledged or self._settlements or self._token:
+            return 0.0
+        if self._look and self._wanted() > 0:
+            return 0.0
+        oldest = self._hand.oldest_offer()
+        if oldest is not None:
+            return max(0.001, oldest + HOLD - time.monotonic())
+        if self._later:
+            return max(0.001, self._later_at - time.monotonic())
+        return BLOCK
+
+    def _gather(self, patience: float) -> None:
+        events = self._events
+        try:
+            event = events.get(timeout=patience) if patience > 0 else events.get_nowait()
+        except Empty:
+            return
+        self._note(event)
+        if self._hand.untaken and (self._acknowledged or self._settlements):
+            time.sleep(COMPANY)  # the processors have enough to do; more will have finished
+        finished = 1
+        try:
+            while finished < MOST_SETTLED:
+                self._note(events.get_nowait())
+                finished += 1
+        except Empty:
+            return
+
+    def _note(self, event: Any) -> None:
+        if type(event) is Unit:
+            if self._is_ours(event):
+                self._acknowledged.append(event.ticket)
+        elif event is _TOKEN:
+            self._token = True
+        elif event is _LOOK:
+            self._look = True
+        elif event is not _WAKE:
+            unit, settlement = event
+            if self._is_ours(unit):
+                self._settlements.append(settlement)
+            elif settlement.done is not None:
+                settlement.verdict = 0
+                settlement.done.set()
+
+    def _is_ours(self, unit: Unit) -> bool:
+        """Whether the job's end still counts: not after the worker gave it up, nor after a burial."""
+        if self.held.get(unit.ticket) is unit and unit.ticket not in self._ended_tickets:
+            self._ended_tickets.add(unit.ticket)
+            self._unfinished -= 1
+            return True
+        if unit.identity != self._membership.identity:
+            self._unfinished -= 1  # its processor is free again
+        logger.warning(
+            "A job on queue %s ended after this worker had given it up; its end changes nothing.",
+            unit.queue,
+        )
+        return False
+
+    def _wanted(self) -> int:
+        if not self._open:
+            return 0
+        return max(0, self._concurrency + self._rate.allowance() - self._unfinished)
+
+    def _return_untaken(self) -> None:
+        """Give back what no processor took in time, or all of it when fetching has ended."""
+        late = self._hand.withdraw(HOLD if self._open else None)
+        if not late:
+            return
+        if self._open:
+            self._rate.misjudged()
+        for unit in late:
+            self._note((unit, settlements.given_back(unit)))
+
+    def _retry_later_ones(self) -> None:
+        if self._later and time.monotonic() >= self._later_at:
+            self._settlements += self._later
+            self._later = []
+
+    # The call.
+
+    def _exchange(self, wanted: int) -> None:
+        acknowledged = self._acknowledged[:MOST_SETTLED]
+        filed = self._settlements[:MOST_SETTLED]
+        looks = wanted > 0 or self._token
+        request = ExchangeRequest(
+            identity=self._membership.identity,
+            first_ticket=self._next_ticket,
+            wanted=wanted,
+            queues=self._ordering.next() if looks else (),
+            acknowledged=acknowledged,
+            settlements=filed,
+        )
+        begun = time.monotonic()
+        try:
+            reply = self._store.exchange(request)
+        except (redis.RedisError, OSError) as error:
+            self._outage.failed("The exchange of jobs with Redis", error)
+            self._look = True
+            time.sleep(self._pause.seconds())
+            return
+        self._rate.round_trip(time.monotonic() - begun)
+        if reply.buried:
+            self._start_over(request.identity)
+            return
+        del self._acknowledged[: len(acknowledged)]
+        del self._settlements[: len(filed)]
+        for ticket in acknowledged:
+            self._forget(ticket)
+        self._take_verdicts(filed, reply)
+        self._rate.finished(len(acknowledged) + len(filed))
+        if looks:
+            self._token = False
+            # Fewer than wanted means that nothing is left: from here on the listener waits.
+            self._look = wanted > 0 and len(reply.jobs) >= wanted
+        self._take_jobs(reply, wanted)
+        self._hear_errors(reply)
+        self._due_in(reply.due_ms)
+        self._note_drained(reply, wanted)
+
+    def _take_jobs(self, reply: ExchangeReply, wanted: int) -> None:
+        identity = self._membership.identity
+        units = []
+        for taken in reply.jobs:
+            if taken.ticket in self.held:
+                continue  # a repeat of what is here already
+            unit = Unit(taken.ticket, identity, taken.queue, taken.payload, taken.fetched_ms)
+            self.held[taken.ticket] = unit
+            units.append(unit)
+        if wanted > 0:
+            self._next_ticket = max(self._next_ticket, reply.next_ticket)
+        self._unfinished += len(units)
+        self._hand.offer(units)
+
+    def _take_verdicts(self, filed: list[Settlement], reply: ExchangeReply) -> None:
+        for settlement, verdict in zip(filed, reply.verdicts, strict=True):
+            if isinstance(verdict, str):
+                self._note_error(f"job of ticket {settlement.ticket}", verdict)
+                self._later.append(settlement)
+                self._later_at = time.monotonic() + LATER
+                continue
+            if verdict == 0:
+                logger.warning("A job was settled that Redis no longer knew as ours.")
+            self._forget(settlement.ticket)
+            settlement.verdict = verdict
+            if settlement.done is not None:
+                settlement.done.set()
+
+    def _forget(self, ticket: int) -> None:
+        self.held.pop(ticket, None)
+        self._ended_tickets.discard(ticket)
+
+    def _hear_errors(self, reply: ExchangeReply) -> None:
+        """Errors of single keys. Those that say "not now" are an outage, the others are told now and then."""
+        away = [each for each in reply.errors if _passing(each)]
+        if away:
+            self._outage.failed("Fetching", redis.ResponseError(away[0].partition(": ")[2]))
+            self._look = True
+            time.sleep(self._pause.seconds())
+            return
+        self._pause.reset()
+        self._outage.over()
+        for each in reply.errors:
+            self._note_error("fetching", each)
+
+    def _note_error(self, what: str, error: str) -> None:
+        """Log an error of one key; the same one once a minute."""
+        now = time.monotonic()
+        if now - self._noted_errors.get(error, -60.0) < 60.0:
+            return
+        if len(self._noted_errors) > 1000:
+            self._noted_errors.clear()
+        self._noted_errors[error] = now
+        logger.error("Redis could not do its part (%s): %s. It is tried again.", what, error)
+
+    def _note_drained(self, reply: ExchangeReply, wanted: int) -> None:
+        if wanted > 0 and not reply.jobs and not self.held and reply.due_ms != 0:
+            self.drained.set()
+        elif reply.jobs:
+            self.drained.clear()
+
+    def _start_over(self, buried: str) -> None:
+        """Others took this worker for dead and have its jobs now. Go on under a new identity."""
+        identity = self._membership.renew(buried)
+        logger.error(
+            "This worker (%s) was taken for dead and its %d jobs were given to others; it goes on as %s.",
+            buried,
+            len(self.held),
+            identity,
+        )
+        self._unfinished -= len(self._hand.withdraw())
+        for settlement in [*self._settlements, *self._later]:
+            settlement.verdict = 0
+            if settlement.done is not None:
+                settlement.done.set()
+        # The processors that still run such jobs are not free: they count as unfinished until they are done.
+        self.held, self._ended_tickets = {}, set()
+        self._acknowledged, self._settlements, self._later = [], [], []
+        self._look = True
+
+    def _last_words(self) -> None:
+        """Settle what came in at the very end, and let go of a token that nobody will use."""
+        self._gather(0.0)
+        self._return_untaken()
+        self._token = True
+        self._exchange(0)
+
+
+def _passing(error: str) -> bool:
+    words = error.partition(": ")[2]
+    return is_unavailable(redis.ResponseError(words)) or first_word(Exception(words)) == "OOM"

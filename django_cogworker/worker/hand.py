@@ -1,0 +1,83 @@
+"""The hand: jobs between the fetcher and the processors.
+
+The fetcher offers jobs, a processor takes one, and what nobody took in time can be withdrawn. Taking and withdrawing
+compete for the same dict entry, and whoever pops it has the job: no lock, no job run by one and given back by the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable
+from queue import SimpleQueue
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Unit:
+    """A fetched job in this worker's memory."""
+
+    ticket: int
+    identity: str
+    queue: str
+    payload: bytes
+    fetched_ms: int
+    offered: float = 0.0
+    started: float = 0.0
+    #: The decoded job once it runs; for stacks, pages and the requeue at a stop.
+    job: dict[str, object] | None = None
+
+
+class Hand:
+    """Holds what was fetched and not finished."""
+
+    def __init__(self) -> None:
+        self._inbox: SimpleQueue[Unit | None] = SimpleQueue()
+        self.untaken: dict[int, Unit] = {}
+        self.running: dict[int, Unit] = {}
+
+    def offer(self, units: Iterable[Unit]) -> None:
+        now = time.monotonic()
+        for unit in units:
+            unit.offered = now
+            self.untaken[unit.ticket] = unit
+            self._inbox.put(unit)
+
+    def take(self) -> Unit | None:
+        """The next job, as soon as there is one; `None` when the worker ends."""
+        while True:
+            unit = self._inbox.get()
+            if unit is None:
+                return None
+            self.running[unit.ticket] = unit
+            if self.untaken.pop(unit.ticket, None) is not None:
+                unit.started = time.monotonic()
+                return unit
+            del self.running[unit.ticket]  # withdrawn meanwhile
+
+    def done(self, unit: Unit) -> None:
+        """A processor has finished with the job."""
+        self.running.pop(unit.ticket, None)
+
+    def withdraw(self, older_than: float | None = None) -> list[Unit]:
+        """Take back what no processor has taken (for so many seconds, or at all), newest first."""
+        limit = None if older_than is None else time.monotonic() - older_than
+        withdrawn = []
+        for unit in list(self.untaken.values()):
+            if limit is not None and unit.offered > limit:
+                break  # offered in order of time
+            if self.untaken.pop(unit.ticket, None) is not None:
+                withdrawn.append(unit)
+        withdrawn.reverse()
+        return withdrawn
+
+    def oldest_offer(self) -> float | None:
+        """When the job that waits longest was offered (monotonic), if any waits."""
+        try:
+            return next(iter(self.untaken.values())).offered
+        except (StopIteration, RuntimeError):  # RuntimeError: a processor took one just now
+            return None
+
+    def close(self, processors: int) -> None:
+        """Let so many waiting processors end."""
+        for _ in range(processors):
+            self._inbox.put(None)

@@ -1,0 +1,144 @@
+"""The heartbeat: says every five seconds that this worker lives, and hears what was asked of it.
+
+The first beat comes before the first fetch: who holds jobs is known to live. Remote commands (`quiet`, `resume`, `stop`) are
+kept in Redis and come with the answer to a beat, so none is lost while the connection is down.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import django
+import redis
+
+from django_cogworker import __version__
+from django_cogworker.conf import Config
+from django_cogworker.features import registry as features
+from django_cogworker.store.store import Store
+from django_cogworker.store.values import Beat
+from django_cogworker.worker.identity import Membership, host_facts, memory_kb
+from django_cogworker.worker.outage import Outage
+
+logger = logging.getLogger("django_cogworker")
+
+#: Seconds between beats, and between tries of a beat that failed.
+INTERVAL = 5.0
+AGAIN = 1.0
+#: A worker without a good beat for (orphan threshold - this) seconds starts no further job.
+CAUTION = 10.0
+
+
+class Heartbeat:
+    """The beats of one worker."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        config: Config,
+        membership: Membership,
+        outage: Outage,
+        busy: Callable[[], int],
+        command: Callable[[str], None],
+    ) -> None:
+        """`busy` counts running jobs; `command` hears each remote command once."""
+        self._store = store
+        self._membership = membership
+        self._outage = outage
+        self._busy = busy
+        self._command = command
+        self._queues = [each.name for each in config.queues]
+        self._started_at = round(time.time(), 3)
+        self._patience = max(1.0, config.orphan_threshold - CAUTION)
+        self._facts = self._fixed_facts(config)
+        self._beat_hooks = features.taking_part("beat")
+        self._wake = threading.Event()
+        self._ended = False
+        self._heard = ""
+        self._last_good = 0.0
+        self._errors: frozenset[str] = frozenset()
+        self.quiet = False
+        self.last_tick = time.monotonic()
+
+    def _fixed_facts(self, config: Config) -> dict[str, Any]:
+        gil = getattr(sys, "_is_gil_enabled", None)
+        return {
+            **host_facts(),
+            "concurrency": config.concurrency,
+            "queues": [each.name for each in config.queues for _ in range(each.weight)],
+            "started_at": self._started_at,
+            "version": __version__,
+            "python": platform.python_version(),
+            "django": django.get_version(),
+            "gil": True if gil is None else bool(gil()),
+        }
+
+    def beat(self) -> None:
+        """One beat. Raises redis-py's errors."""
+        identity = self._membership.identity
+        info = {**self._facts, "pid": int(identity.split(":")[-2]), "rss_kb": memory_kb()}
+        reply = self._store.beat(
+            Beat(identity, json.dumps(info), self._busy(), self.quiet, self._queues)
+        )
+        self._last_good = time.monotonic()
+        self._outage.over()
+        errors = frozenset(reply.errors)
+        for each in errors - self._errors:
+            logger.error("Part of a beat failed: %s.", each)
+        self._errors = errors
+        if reply.command is not None and reply.command[1] != self._heard:
+            word, self._heard = reply.command
+            logger.info("Asked from outside to %s.", word)
+            self._command(word)
+
+    def first_beat(self, give_up: Callable[[], bool]) -> bool:
+        """Beat until one is good; false where `give_up` said so first."""
+        while not give_up():
+            try:
+                self.beat()
+                return True
+            except (redis.RedisError, OSError) as error:
+                self._outage.failed("The first beat", error)
+            self._wake.wait(AGAIN)
+        return False
+
+    def is_fresh(self) -> bool:
+        """Whether the last good beat is so recent that nobody can take this worker for dead yet."""
+        return time.monotonic() - self._last_good < self._patience
+
+    def now(self) -> None:
+        """Beat at once: something changed that others want to see."""
+        self._wake.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    def loop(self) -> None:
+        """The thread's body."""
+        wait = INTERVAL
+        while True:
+            self._wake.wait(wait)
+            self._wake.clear()
+            if self._ended:
+                return
+            self.last_tick = time.monotonic()
+            try:
+                self.beat()
+                wait = INTERVAL
+            except (redis.RedisError, OSError) as error:
+                self._outage.failed("A beat", error)
+                wait = AGAIN
+                continue
+            for hook in self._beat_hooks:
+                try:
+                    hook()
+                except Exception:
+                    logger.exception("A feature failed at the beat.")

@@ -1,0 +1,218 @@
+"""The launcher: a worker from start to stop, on the main thread.
+
+Start: identity → signal handlers → first beat (repeated until Redis answers) → processors and fetcher → scheduler → one line
+that sums it up. Then it waits for words: from signal handlers, which only leave a word, and from remote commands. Stop: the
+manager brings all jobs to their place, then the scheduler, the beat and the presence end.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Any
+
+import redis
+
+from django_cogworker import __version__
+from django_cogworker.conf import Config
+from django_cogworker.store.store import Store
+from django_cogworker.worker.heartbeat import Heartbeat
+from django_cogworker.worker.identity import Membership
+from django_cogworker.worker.manager import Manager
+from django_cogworker.worker.outage import Outage
+from django_cogworker.worker.scheduler import Scheduler
+from django_cogworker.worker.stacks import all_stacks
+from django_cogworker.worker.threads import start_thread
+
+logger = logging.getLogger("django_cogworker")
+
+#: What each signal means; those that a platform lacks are left away.
+SIGNALS = {"SIGTERM": "stop", "SIGINT": "stop", "SIGTSTP": "quiet", "SIGTTIN": "stacks"}
+
+
+class Launcher:
+    """One worker. `run` returns when it has stopped in good order."""
+
+    def __init__(self, store: Store, config: Config, *, burst: bool = False) -> None:
+        """`burst`: stop as soon as nothing is waiting on the worker's queues."""
+        self._store = store
+        self._config = config
+        self._burst = burst
+        self._words: SimpleQueue[str] = SimpleQueue()
+        self._stops = 0
+        self._membership = Membership()
+        self._outage = Outage(store.description)
+        self._scheduler = Scheduler(store=store, outage=self._outage)
+        self._heartbeat = Heartbeat(
+            store=store,
+            config=config,
+            membership=self._membership,
+            outage=self._outage,
+            busy=lambda: self._manager.busy,
+            command=self._words.put,
+        )
+        self._manager = Manager(
+            store=store,
+            config=config,
+            membership=self._membership,
+            outage=self._outage,
+            due_in=self._scheduler.due_in,
+            may_start=self._heartbeat.is_fresh,
+        )
+
+    @property
+    def identity(self) -> str:
+        return self._membership.identity
+
+    def stop(self) -> None:
+        """Ask the worker to stop, from any thread. A second time: at once."""
+        self._hear("stop")
+
+    def run(self) -> None:
+        """Start, work, and return after the stop."""
+        with self._signal_handlers():
+            if not self._start():
+                logger.info("Stopped before the first job.")
+                return
+            try:
+                self._work()
+            finally:
+                self._end()
+
+    # Start.
+
+    def _start(self) -> bool:
+        if not self._heartbeat.first_beat(give_up=self._asked_to_stop):
+            return False
+        self._look_at_server()
+        start_thread("heartbeat", self._heartbeat.loop)
+        if self._heartbeat.quiet:
+            logger.info("Quiet from the start, as asked.")
+        self._manager.start()
+        if self._heartbeat.quiet:
+            self._manager.quiet()
+        start_thread("scheduler", self._scheduler.loop)
+        queues = ", ".join(
+            each.name if each.weight == 1 else f"{each.name} x{each.weight}"
+            for each in self._config.queues
+        )
+        logger.info(
+            "django-cogworker %s works as %s: %d processors, queues %s (%s), Redis at %s%s.",
+            __version__,
+            self.identity,
+            self._config.concurrency,
+            queues,
+            self._config.queue_order,
+            self._store.description,
+            "" if self._store.reliable else ", basic mode",
+        )
+        return True
+
+    def _look_at_server(self) -> None:
+        try:
+            self._store.choose_mode()
+            for each in self._store.durability_warnings():
+                logger.warning(each)
+        except (redis.RedisError, OSError) as error:
+            self._outage.failed("Looking at the server", error)
+
+    def _asked_to_stop(self) -> bool:
+        """While Redis is still away at the start: act on the words that came meanwhile."""
+        while True:
+            try:
+                word = self._words.get_nowait()
+            except Empty:
+                return self._stops > 0
+            if word == "quiet":
+                self._heartbeat.quiet = True
+                self._scheduler.quiet = True
+            elif word == "stacks":
+                logger.warning("The stacks of all threads:\n%s", all_stacks())
+
+    # Work.
+
+    def _work(self) -> None:
+        if self._burst:
+            start_thread("burst", self._stop_when_drained)
+        while True:
+            word = self._words.get()
+            if word == "stop":
+                self._stops = max(self._stops, 1)
+                return
+            if word == "quiet":
+                self._set_quiet(True)
+            elif word == "resume":
+                self._set_quiet(False)
+            elif word == "stacks":
+                logger.warning("The stacks of all threads:\n%s", all_stacks())
+            else:
+                logger.warning("The word %r means nothing to a worker.", word)
+
+    def _stop_when_drained(self) -> None:
+        self._manager.fetcher.drained.wait()
+        self._words.put("stop")
+
+    def _set_quiet(self, quiet: bool) -> None:
+        if quiet == self._heartbeat.quiet:
+            return
+        self._heartbeat.quiet = quiet
+        if quiet:
+            self._scheduler.quiet = True
+            self._manager.quiet()
+            logger.info("Quiet: running jobs go on, no further ones are fetched.")
+        else:
+            self._scheduler.resume()
+            self._manager.resume()
+            logger.info("Working again.")
+        self._heartbeat.now()
+
+    # Stop.
+
+    def _end(self) -> None:
+        logger.info("Stopping.")
+        self._heartbeat.quiet = True
+        self._scheduler.quiet = True
+        self._heartbeat.now()
+        self._manager.stop(at_once=lambda: self._stops > 1)
+        self._scheduler.end()
+        self._heartbeat.end()
+        try:
+            self._store.leave(self.identity)
+        except (redis.RedisError, OSError) as error:
+            logger.warning(
+                "The worker's presence could not be taken away (%s); it ends by itself.", error
+            )
+        logger.info("Stopped.")
+
+    # Signals.
+
+    def _hear(self, word: str) -> None:
+        if word == "stop":
+            self._stops += 1
+        self._words.put(word)
+
+    @contextmanager
+    def _signal_handlers(self) -> Iterator[None]:
+        """Our handlers while the worker runs; the ones from before afterwards. Only the main thread may set any."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self._hear(SIGNALS[signal.Signals(number).name])
+
+        before: dict[int, Any] = {}
+        for name in SIGNALS:
+            number = getattr(signal, name, None)
+            if number is not None:
+                before[number] = signal.signal(number, handle)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler if handler is not None else signal.SIG_DFL)

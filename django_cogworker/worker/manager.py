@@ -1,0 +1,156 @@
+"""The manager: the threads that run jobs, and how they come to an end.
+
+Stopping: fetch no more and give back what nobody has taken → wait for the running jobs, up to the time-out → put those that
+still run back at the front of their queues, without using up an attempt (an at-most-once job is buried: it has started) →
+settle, and wait a little for Redis to confirm it. Threads that still run are left behind; the process ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from django_cogworker.conf import Config
+from django_cogworker.exceptions import JobOrphanedError
+from django_cogworker.store.store import Store
+from django_cogworker.store.values import Settlement
+from django_cogworker.worker import settlement as settlements
+from django_cogworker.worker.chain import build_server_chain
+from django_cogworker.worker.death import DeathHooks
+from django_cogworker.worker.fetch.fetcher import Fetcher
+from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.identity import Membership
+from django_cogworker.worker.outage import Outage
+from django_cogworker.worker.processor import Processor
+from django_cogworker.worker.retries import Decision
+from django_cogworker.worker.runner import Runner
+from django_cogworker.worker.threads import start_thread
+
+logger = logging.getLogger("django_cogworker")
+
+#: How long a stop waits for Redis to confirm the last settlements (seconds).
+CONFIRM = 5.0
+
+
+class Manager:
+    """One fetcher, one listener and N processors."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        config: Config,
+        membership: Membership,
+        outage: Outage,
+        due_in: Callable[[int], None],
+        may_start: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._config = config
+        self.hand = Hand()
+        self.fetcher = Fetcher(
+            store=store,
+            config=config,
+            hand=self.hand,
+            membership=membership,
+            outage=outage,
+            due_in=due_in,
+        )
+        self._stopping = False
+        self._processor = Processor(
+            store=store,
+            hand=self.hand,
+            desk=self.fetcher,
+            runner=Runner(build_server_chain(config), lambda: self._stopping),
+            death=DeathHooks(config),
+            may_start=lambda: not self._stopping and may_start(),
+        )
+        self._threads: list[threading.Thread] = []
+        self._fetcher_thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._threads = [
+            start_thread(f"processor-{number}", self._processor.loop)
+            for number in range(1, self._config.concurrency + 1)
+        ]
+        start_thread("listener", self.fetcher.listener.loop)
+        self._fetcher_thread = start_thread("fetcher", self.fetcher.loop)
+        self.fetcher.open()
+
+    @property
+    def busy(self) -> int:
+        """How many jobs run now."""
+        return len(self.hand.running)
+
+    def quiet(self) -> None:
+        self.fetcher.close()
+
+    def resume(self) -> None:
+        self.fetcher.open()
+
+    def stop(self, at_once: Callable[[], bool]) -> None:
+        """Bring everything to its place and end the threads. `at_once` is asked whether to wait no longer."""
+        self._stopping = True
+        self.fetcher.close()
+        deadline = time.monotonic() + self._config.shutdown_timeout
+        if self.busy:
+            logger.info(
+                "Waiting up to %.0f s for %d running jobs.",
+                self._config.shutdown_timeout,
+                self.busy,
+            )
+        nap = threading.Event()
+        while self.busy and time.monotonic() < deadline and not at_once():
+            nap.wait(0.02)
+        put_back = self._abandon_running()
+        confirmed_by = time.monotonic() + CONFIRM
+        while self.fetcher.unsettled and time.monotonic() < confirmed_by:
+            nap.wait(0.01)
+        self.hand.close(len(self._threads))
+        self.fetcher.end()
+        if self._fetcher_thread is not None:
+            self._fetcher_thread.join(CONFIRM)
+        if put_back:
+            logger.warning(
+                "%d jobs did not end in time and were put back on their queues.", put_back
+            )
+        if self.fetcher.unsettled:
+            logger.error(
+                "Redis did not confirm the end of %d jobs; they stay in progress until another worker "
+                "recovers them.",
+                self.fetcher.unsettled,
+            )
+
+    def _abandon_running(self) -> int:
+        """Settle the jobs whose processors still run them; newest first, so that the oldest runs first again."""
+        running = sorted(self.hand.running.values(), key=lambda unit: unit.ticket, reverse=True)
+        for unit in running:
+            self.fetcher.abandon(unit, self._abandoned(unit))
+        return len(running)
+
+    def _abandoned(self, unit: Unit) -> Settlement:
+        job = unit.job
+        if job is not None and job.get("at_most_once"):
+            error = JobOrphanedError(
+                "The worker stopped while this at-most-once job was running; it is not run again."
+            )
+            failures = settlements.FailureSettler(self._store.keys)
+            settlement, _, _ = failures.settle(unit, dict(job), error, Decision("dead"))
+            return settlement
+        settlement, count = settlements.interrupted_by_stop(unit)
+        jid = None if job is None else job.get("jid")
+        name = "A job" if job is None else job.get("class")
+        level = logging.WARNING if count >= settlements.MANY_INTERRUPTIONS else logging.INFO
+        logger.log(
+            level,
+            "%s %s was interrupted by the stop (%d times so far); it goes back to queue %s.%s",
+            name,
+            jid,
+            count,
+            unit.queue,
+            " It takes longer than the time between deploys." if level == logging.WARNING else "",
+            extra={"jid": jid, "job_class": name},
+        )
+        return settlement

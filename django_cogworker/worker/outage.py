@@ -1,0 +1,92 @@
+"""Redis trouble as the log tells it: one line when it begins, one a minute while it lasts, one when it is over.
+
+All loops of a worker share one `Outage`, so an outage is one story, not one a thread. It also has the pause between tries:
+growing, capped and jittered, so that a fleet does not come back in step.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+
+from django_cogworker.store.errors import is_unavailable
+
+logger = logging.getLogger("django_cogworker")
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+SUMMARY_EVERY = 60.0
+
+
+class Outage:
+    """Whether Redis is away just now, and since when."""
+
+    def __init__(self, description: str) -> None:
+        self._description = description
+        self._lock = threading.Lock()
+        self._since: float | None = None
+        self._next_summary = 0.0
+        self._failures = 0
+        self._told: dict[str, float] = {}
+
+    @property
+    def lasts(self) -> bool:
+        return self._since is not None
+
+    def failed(self, doing: str, error: BaseException) -> None:
+        """Note that `doing` failed. Redis being away is told once; any other error in full."""
+        now = time.monotonic()
+        if not is_unavailable(error):
+            if now - self._told.get(text := f"{doing}: {error}", -SUMMARY_EVERY) >= SUMMARY_EVERY:
+                self._told = {text: now}  # the same error again is told once a minute
+                logger.error("%s failed: %s", doing, error, exc_info=error)
+            return
+        with self._lock:
+            self._failures += 1
+            if self._since is None:
+                self._since, self._next_summary, self._failures = now, now + SUMMARY_EVERY, 1
+                logger.warning(
+                    "Redis at %s is away (%s: %s); the worker goes on as soon as it is back.",
+                    self._description,
+                    type(error).__name__,
+                    error,
+                )
+            elif now >= self._next_summary:
+                self._next_summary = now + SUMMARY_EVERY
+                logger.warning(
+                    "Redis at %s has been away for %.0f s (%d failed calls; the last: %s).",
+                    self._description,
+                    now - self._since,
+                    self._failures,
+                    error,
+                )
+
+    def over(self) -> None:
+        """Note that Redis answered."""
+        if self._since is None:
+            return
+        with self._lock:
+            if self._since is not None:
+                logger.warning(
+                    "Redis at %s is back after %.1f s.",
+                    self._description,
+                    time.monotonic() - self._since,
+                )
+                self._since = None
+
+
+class Pause:
+    """The growing wait between tries of one loop."""
+
+    def __init__(self) -> None:
+        self._next = FIRST_PAUSE
+
+    def reset(self) -> None:
+        self._next = FIRST_PAUSE
+
+    def seconds(self) -> float:
+        """The wait before the next try."""
+        current, self._next = self._next, min(self._next * 2, LONGEST_PAUSE)
+        return current * random.uniform(0.5, 1.0)

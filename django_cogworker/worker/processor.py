@@ -1,0 +1,257 @@
+"""A processor: one thread that runs jobs, one after the other.
+
+Per job: take it from the hand → decode → find its class → run it through the server chain → hand its settlement to the
+fetcher. It makes no Redis call of its own, save the start mark of an at-most-once job. Whatever the job raises, exits and
+interrupts included, is that job's failure.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import redis
+
+from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePayload
+from django_cogworker.features import registry as features
+from django_cogworker.jobs import registry
+from django_cogworker.jobs.definition import Definition
+from django_cogworker.payload.codec import check_format, decode
+from django_cogworker.signals import (
+    announce,
+    job_failed,
+    job_finished,
+    job_started,
+)
+from django_cogworker.store.store import Store
+from django_cogworker.store.values import Effect, Settlement
+from django_cogworker.worker import settlement, surroundings
+from django_cogworker.worker.death import DeathHooks
+from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.retries import Decision, decide
+from django_cogworker.worker.runner import Runner
+
+logger = logging.getLogger("django_cogworker.jobs")
+
+
+class Desk(Protocol):
+    """Where processors leave what is to be settled: the fetcher."""
+
+    def finished(self, unit: Unit) -> None: ...
+    def settle(self, unit: Unit, settlement: Settlement) -> None: ...
+
+
+class Processor:
+    """Runs jobs until the hand is closed. Processors of one worker share everything but their thread."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        hand: Hand,
+        desk: Desk,
+        runner: Runner,
+        death: DeathHooks,
+        may_start: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._hand = hand
+        self._desk = desk
+        self._runner = runner
+        self._death = death
+        self._may_start = may_start
+        self._failures = settlement.FailureSettler(store.keys)
+        self._settled_hooks: Sequence[Any] = features.taking_part("settled")
+
+    def loop(self) -> None:
+        """The thread's body."""
+        try:
+            while (unit := self._hand.take()) is not None:
+                try:
+                    self._process(unit)
+                finally:
+                    self._hand.done(unit)
+        finally:
+            surroundings.thread_ends()
+
+    def _process(self, unit: Unit) -> None:
+        if not self._may_start():
+            self._desk.settle(unit, settlement.given_back(unit))
+            return
+        try:
+            payload = decode(unit.payload)
+        except UnparseablePayload as error:
+            logger.error(
+                "What lay on queue %s is no job (%s); it is in the dead set now.", unit.queue, error
+            )
+            self._desk.settle(unit, settlement.unparseable(unit, error))
+            return
+        unit.job = payload
+        try:
+            check_format(payload)
+            definition = registry.find(payload["class"])
+        except (UnknownJob, UnknownFormat) as error:
+            self._unknown(unit, payload, error)
+            return
+        if payload.get("at_most_once") and not self._mark_started(unit):
+            return
+        self._run(unit, payload, definition)
+
+    def _mark_started(self, unit: Unit) -> bool:
+        """Write down that an at-most-once job starts; without that it must not."""
+        try:
+            ours = self._store.mark_started(unit.identity, unit.ticket)
+        except (redis.RedisError, OSError) as error:
+            logger.warning(
+                "An at-most-once job on queue %s goes back unrun: its start cannot be noted (%s).",
+                unit.queue,
+                error,
+            )
+            self._desk.settle(unit, settlement.given_back(unit))
+            return False
+        if not ours:
+            self._desk.settle(unit, settlement.dropped(unit))
+        return ours
+
+    def _run(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
+        jid, name = payload["jid"], definition.name
+        decisions: list[tuple[BaseException, Decision]] = []
+
+        def failed(error: BaseException) -> None:
+            decisions.append((error, decide(definition, payload, error)))
+
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s %s starts.", name, jid, extra={"jid": jid, "job_class": name})
+        if job_started.receivers:
+            announce(job_started, definition.target, jid=jid, payload=payload)
+        begun = time.monotonic()
+        problem: BaseException | None = None
+        try:
+            surroundings.before_job()
+            self._runner.run(definition, payload, failed)
+        except BaseException as error:  # also exits and interrupts: the job's, not the worker's
+            problem = error
+        duration = time.monotonic() - begun
+        self._tidy(jid)
+        if problem is not None:
+            decision = decisions[-1][1] if decisions else decide(definition, payload, problem)
+            self._fail(unit, payload, definition, problem, decision)
+            return
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(
+                "%s %s finished in %.3f s.",
+                name,
+                jid,
+                duration,
+                extra={"jid": jid, "job_class": name},
+            )
+        if job_finished.receivers:
+            announce(job_finished, definition.target, jid=jid, payload=payload, duration=duration)
+        effects = self._effects(payload, "finished")
+        if effects:
+            self._desk.settle(unit, settlement.finished(unit, effects))
+        else:
+            self._desk.finished(unit)
+
+    def _tidy(self, jid: str) -> None:
+        try:
+            surroundings.after_job(jid)
+        except Exception:
+            logger.exception("Tidying up after job %s failed.", jid, extra={"jid": jid})
+
+    def _fail(
+        self,
+        unit: Unit,
+        payload: dict[str, Any],
+        definition: Definition | None,
+        error: BaseException,
+        decision: Decision,
+    ) -> None:
+        effects = self._effects(payload, decision.outcome)
+        filed, decision, record = self._failures.settle(unit, payload, error, decision, effects)
+        name = payload["class"]
+        self._log_failure(name, record, error, decision)
+        target = None if definition is None else definition.target
+        dies = decision.outcome in ("dead", "killed")
+        if dies:
+            filed.done = threading.Event()
+        self._desk.settle(unit, filed)
+        announce(
+            job_failed,
+            target,
+            jid=record.get("jid"),
+            payload=record,
+            error=error,
+            outcome=decision.outcome,
+        )
+        if filed.done is not None:
+            # The hooks come after the job is in the dead set; while Redis is away they wait with this processor.
+            filed.done.wait()
+            if filed.verdict == 1:
+                self._death.run(definition, record, error)
+
+    @staticmethod
+    def _log_failure(
+        name: str, record: dict[str, Any], error: BaseException, decision: Decision
+    ) -> None:
+        extra = {"jid": record.get("jid"), "job_class": name}
+        attempt, jid = record.get("retry_count"), record.get("jid")
+        if decision.outcome == "retrying":
+            logger.warning(
+                "%s %s failed (attempt %s); it is tried again in %.0f s.",
+                name,
+                jid,
+                attempt,
+                decision.delay,
+                exc_info=error,
+                extra=extra,
+            )
+        elif decision.outcome == "discarded":
+            logger.warning(
+                "%s %s failed and is discarded (attempt %s).",
+                name,
+                jid,
+                attempt,
+                exc_info=error,
+                extra=extra,
+            )
+        else:
+            logger.error(
+                "%s %s failed for good (attempt %s); it is in the dead set.",
+                name,
+                jid,
+                attempt,
+                exc_info=error,
+                extra=extra,
+            )
+
+    def _unknown(
+        self, unit: Unit, payload: dict[str, Any], error: UnknownJob | UnknownFormat
+    ) -> None:
+        """No attempt is used up: the next deploy may know the job."""
+        jid, name = payload["jid"], payload["class"]
+        filed = settlement.waiting(unit, payload)
+        if filed is None:
+            self._fail(unit, payload, None, error, Decision("dead"))
+            return
+        logger.warning(
+            "Job %s waits %.0f s: %s",
+            jid,
+            filed.delay,
+            error,
+            extra={"jid": jid, "job_class": name},
+        )
+        filed.effects = self._effects(payload, "waiting")
+        self._desk.settle(unit, filed)
+
+    def _effects(self, payload: dict[str, Any], outcome: str) -> tuple[Effect, ...]:
+        effects: tuple[Effect, ...] = ()
+        for hook in self._settled_hooks:
+            try:
+                effects += hook(payload, outcome)
+            except Exception:
+                logger.exception("A feature failed to settle job %s.", payload.get("jid"))
+        return effects

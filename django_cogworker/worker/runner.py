@@ -1,0 +1,58 @@
+"""Runs one job: arguments, context, middleware, `perform`.
+
+Used by processors and by the test modes. It knows nothing of Redis, tickets or retries: what the job raises, it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from asgiref.sync import async_to_sync
+
+from django_cogworker.features import registry as features
+from django_cogworker.jobs.context import JobContext, enter
+from django_cogworker.jobs.definition import Definition
+from django_cogworker.payload.arguments import unpack_args, unpack_kwargs
+from django_cogworker.payload.failure import failures
+from django_cogworker.worker.chain import Perform
+
+
+class Runner:
+    """Runs jobs through one server chain."""
+
+    def __init__(self, chain: Perform, stopping: Callable[[], bool] = lambda: False) -> None:
+        self._chain = chain
+        self._stopping = stopping
+        self._listeners = features.listeners()
+
+    def run(
+        self,
+        definition: Definition,
+        payload: dict[str, Any],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> Any:
+        """Run the job; its return value. `failed` hears what `perform` raised before any middleware does."""
+        context = JobContext(payload, failures(payload) + 1, self._stopping, self._listeners)
+        before = enter(context)
+        try:
+            job, call = definition.make(context)
+            if definition.is_async:
+                call = async_to_sync(call)
+            packed = payload.get("kwargs")
+
+            def perform() -> Any:
+                try:
+                    args = unpack_args(payload.get("args") or [])
+                    if packed:
+                        return call(*args, **unpack_kwargs(packed))
+                    return call(*args)
+                except BaseException as error:
+                    if failed is not None:
+                        failed(error)
+                    raise
+
+            context.perform = perform
+            return self._chain(job, payload)
+        finally:
+            enter(before)

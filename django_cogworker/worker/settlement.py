@@ -1,0 +1,168 @@
+"""Where a fetched job goes, as a `Settlement` for the fetcher to carry out.
+
+The one rule: a job that has run is never run again because something failed later. So a job that did not start goes back to
+its queue; one that succeeded is acknowledged; one that failed goes where `retries` decided. Where that failure cannot be
+encoded (a middleware put something into the payload that JSON cannot hold) the job is *interrupted*: it is recorded as it
+was fetched, with the error and a count, and tried again after a while, three times at the most.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
+from django_cogworker.payload.codec import decode, encode
+from django_cogworker.payload.failure import (
+    ATTEMPTS_TTL,
+    MAX_ATTEMPTS,
+    add_failure,
+    attempt_record,
+    clean,
+    error_name,
+    error_text,
+)
+from django_cogworker.payload.unparseable import wrap
+from django_cogworker.store.keys import Keys
+from django_cogworker.store.values import Effect, Settlement
+from django_cogworker.worker.hand import Unit
+from django_cogworker.worker.retries import Decision, budget
+
+logger = logging.getLogger("django_cogworker")
+
+#: A job whose class or format nobody knows here waits so long, again and again, up to the limit (seconds).
+UNKNOWN_PAUSE = 30.0
+UNKNOWN_LIMIT = 86_400.0
+
+INTERRUPT_PAUSE = 30.0
+MAX_INTERRUPTS = 3
+#: From so many interruptions on, a job is longer than the time between deploys.
+MANY_INTERRUPTIONS = 3
+
+
+def finished(unit: Unit, effects: tuple[Effect, ...] = ()) -> Settlement:
+    return Settlement(unit.ticket, "ack", counter="processed", effects=effects)
+
+
+def dropped(unit: Unit) -> Settlement:
+    """Acknowledged without being counted: somebody else has the job."""
+    return Settlement(unit.ticket, "ack")
+
+
+def given_back(unit: Unit, payload: bytes | None = None) -> Settlement:
+    """To the front of its queue, unrun; the stored payload unless another is given."""
+    return Settlement(
+        unit.ticket, "front", payload or unit.payload, queue=unit.queue, priority=_priority(unit)
+    )
+
+
+def _priority(unit: Unit) -> int:
+    try:
+        priority = decode(unit.payload).get("priority", 0)
+    except UnparseablePayload:
+        return 0
+    return priority if isinstance(priority, int) and -100 <= priority <= 100 else 0
+
+
+def unparseable(unit: Unit, error: BaseException) -> Settlement:
+    wrapper = wrap(unit.payload, unit.queue, error)
+    return Settlement(unit.ticket, "dead", encode(wrapper), counter="failed")
+
+
+def waiting(unit: Unit, payload: dict[str, Any]) -> Settlement | None:
+    """To the scheduled set for a while, without using up an attempt; `None` when it has waited long enough."""
+    now = time.time()
+    since = payload.get("unknown_since")
+    if not isinstance(since, (int, float)) or isinstance(since, bool):
+        since = now
+    if now - since >= UNKNOWN_LIMIT:
+        return None
+    record = encode({**payload, "unknown_since": round(since, 6)})
+    return Settlement(unit.ticket, "schedule", record, delay=UNKNOWN_PAUSE)
+
+
+def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
+    """Back to the front of its queue because the worker stops; with the number of such interruptions."""
+    try:
+        payload = decode(unit.payload)
+    except UnparseablePayload:
+        return given_back(unit), 0
+    count = payload.get("interruptions", 0)
+    count = count + 1 if isinstance(count, int) else 1
+    return given_back(unit, encode({**payload, "interruptions": count})), count
+
+
+class FailureSettler:
+    """Turns failures into settlements."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    def settle(
+        self,
+        unit: Unit,
+        payload: dict[str, Any],
+        error: BaseException,
+        decision: Decision,
+        effects: Sequence[Effect] = (),
+    ) -> tuple[Settlement, Decision, dict[str, Any]]:
+        """The settlement, the decision as carried out, and the payload as it will be stored. Never raises."""
+        now = time.time()
+        record = dict(payload)
+        try:
+            add_failure(record, error, now)
+            record.pop("enqueued_at", None)
+            encoded = encode(record)
+        except InvalidPayload as problem:
+            logger.error(
+                "The failure of job %s cannot be recorded as it is (%s); it is interrupted instead.",
+                payload.get("jid"),
+                problem,
+                extra={"jid": payload.get("jid"), "job_class": payload.get("class")},
+            )
+            record, decision = self._interrupt(unit, error, decision, now)
+            encoded = encode(record)
+        all_effects = (*self._attempt(record, error, decision, now), *effects)
+        if decision.outcome == "discarded":
+            settlement = Settlement(unit.ticket, "ack", counter="failed", effects=all_effects)
+        elif decision.outcome == "retrying":
+            settlement = Settlement(
+                unit.ticket, "retry", encoded, decision.delay, counter="failed", effects=all_effects
+            )
+        else:
+            settlement = Settlement(
+                unit.ticket, "dead", encoded, counter="failed", effects=all_effects
+            )
+        return settlement, decision, record
+
+    def _interrupt(
+        self, unit: Unit, error: BaseException, decision: Decision, now: float
+    ) -> tuple[dict[str, Any], Decision]:
+        """The job as fetched, with the error, and where it goes now."""
+        record = decode(unit.payload)
+        record.pop("enqueued_at", None)
+        count = record.get("interrupted_count", 0)
+        count = count + 1 if isinstance(count, int) else 1
+        tries = record.get("retry_count", 0)
+        tries = tries + 1 if isinstance(tries, int) else 1
+        record.update(
+            interrupted_count=count,
+            retry_count=tries,
+            error_class=error_name(error),
+            error_message=error_text(error),
+            failed_at=round(now, 6),
+        )
+        if decision.outcome != "retrying":
+            return record, decision
+        if count > MAX_INTERRUPTS or tries > budget(record.get("retry")):
+            return record, Decision("dead")
+        return record, Decision("retrying", INTERRUPT_PAUSE * count)
+
+    def _attempt(
+        self, record: dict[str, Any], error: BaseException, decision: Decision, now: float
+    ) -> tuple[Effect, Effect]:
+        key = self._keys.attempts(clean(str(record["jid"]), 64))
+        entry = attempt_record(record, error, decision.outcome, now)
+        return Effect("append", key, (entry, MAX_ATTEMPTS)), Effect("expire", key, (ATTEMPTS_TTL,))

@@ -1,0 +1,48 @@
+"""What Django keeps per thread, tidied around each job of a processor.
+
+Database connections that are broken or too old are closed before and after the job in the thread that used them; the query
+log of `DEBUG` is emptied; a language or time zone that the job activated does not leak into the next one. A transaction
+that a job left open is rolled back with a warning: the next job would otherwise run inside it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import connections, reset_queries
+from django.utils import timezone, translation
+
+logger = logging.getLogger("django_cogworker")
+
+
+def before_job() -> None:
+    initialized = connections.all(initialized_only=True)
+    if initialized:
+        reset_queries()
+        for each in initialized:
+            each.close_if_unusable_or_obsolete()
+
+
+def after_job(jid: str) -> None:
+    translation.deactivate()
+    timezone.deactivate()
+    for each in connections.all(initialized_only=True):
+        if each.in_atomic_block:
+            logger.warning(
+                "Job %s left a transaction open on the database %r; it is rolled back.",
+                jid,
+                each.alias,
+                extra={"jid": jid},
+            )
+            each.in_atomic_block = False
+            each.savepoint_ids = []
+            each.atomic_blocks = []
+            each.needs_rollback = False
+            each.run_on_commit = []
+            each.close()
+        else:
+            each.close_if_unusable_or_obsolete()
+
+
+def thread_ends() -> None:
+    connections.close_all()
