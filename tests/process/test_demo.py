@@ -90,7 +90,7 @@ def test_check_says_what_ran_and_leaves_nothing(demo):
 
 def test_ctrl_c_stops_all_of_it(demo):
     process = demo()
-    address = process.wait_for_line(r"shop:\s+(\S+)", timeout=120)[1]
+    address = process.wait_for_line(r"shop:\s+(http\S+)", timeout=120)[1]
     process.wait_for_line("Ctrl-C stops all")
     with urllib.request.urlopen(address, timeout=10) as page:
         assert b"customer1@example.com" in page.read()
