@@ -130,10 +130,9 @@ class Demo:
 
     def _call(self, *args: str) -> int:
         """Run a command of the test project to its end and return its exit status."""
+        env = {**_environ(), "SHOP_LOG_LEVEL": "WARNING"}
         command = self._command(*args)
-        return subprocess.run(
-            command, cwd=PROJECT, env=_environ(), start_new_session=True
-        ).returncode
+        return subprocess.run(command, cwd=PROJECT, env=env, start_new_session=True).returncode
 
     def _manage(self, *args: str) -> None:
         if self._call(*args):

@@ -69,7 +69,9 @@ def test_the_demo_jobs_do_what_they_should(
     assert rows["partners.jobs.ChargeCard"] == ["1", "2", "2", "1", "0", "1"]
     assert rows["catalog.jobs.MakeThumbnail"] == ["24", "24", "0", "0", "24", "0"]
     assert len(list((shop.var / "media" / "thumbnails").iterdir())) == 24
-    assert len(list((shop.var / "mail").iterdir())) == 13
+    # Two mails may share a file, so count the mails.
+    mails = "".join(path.read_text() for path in (shop.var / "mail").iterdir())
+    assert mails.count("Subject: Your order") == 13
 
 
 def test_the_page_shows_orders_and_takes_one(shop: Shop) -> None:
