@@ -93,5 +93,6 @@ for model in ("orders/order", "catalog/product", "catalog/import", "runs/jobrun"
     )
 
 
-def test_migrations_are_complete(shop: Shop) -> None:
+def test_migrations_are_complete(tmp_path: Path, redis_url: str) -> None:
+    shop = Shop(tmp_path / "var", redis_url)
     assert "No changes" in shop.manage("makemigrations", "--check", "--dry-run")
