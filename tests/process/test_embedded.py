@@ -128,7 +128,8 @@ def run_id(path: Path) -> str:
 
 
 def starts(home: Path) -> int:
-    return (home / "watchdog.log").read_text().count("runs on")
+    """How often a server came up here; it writes this line before it answers anybody."""
+    return (home / "server.log").read_text().count("Server initialized")
 
 
 def await_end(*ended: int) -> None:
@@ -441,6 +442,19 @@ def test_stop_kills_a_server_that_hangs(home: Path, monkeypatch: pytest.MonkeyPa
     stop_server(home)
     await_end(server, watchdog)
     assert call(ensure_server(home), "GET", "key") == "value"
+
+
+def test_a_server_that_hangs_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "PATIENCE", 0.1)
+    ensure_server(home)
+    server, watchdog = pids(home)
+    os.kill(server, signal.SIGSTOP)
+    try:
+        with pytest.raises(EmbeddedServerError, match=f"process {watchdog}, the server {server}"):
+            ensure_server(home)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert run_id(ensure_server(home))
 
 
 def test_a_removed_directory_ends_the_server(home: Path) -> None:

@@ -44,7 +44,7 @@ def find_binary(wanted: Path | str | None = None) -> Binary:
     """The program to run. Raises `EmbeddedServerError` that says what to install or set."""
     if wanted:
         return examine(_locate(wanted))
-    refused = []
+    refused: list[str] = []
     for candidate in _candidates():
         try:
             return examine(candidate)

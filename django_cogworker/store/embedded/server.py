@@ -74,9 +74,10 @@ class Patience:
             self._deadline = time.monotonic() + PATIENCE  # the watchdog bounds this
         elif time.monotonic() > self._deadline:
             raise EmbeddedServerError(
-                f"The embedded server in {self._place.directory} neither answered on {sight.socket} "
-                f"nor ended within {PATIENCE:g} s. {_holders(self._place)} See {self._place.watchdog_log} and "
-                f"{self._place.server_log}; end these processes by hand if they hang."
+                f"The embedded server in {self._place.directory} neither answered on "
+                f"{sight.socket} nor ended within {PATIENCE:g} s. {_holders(self._place)} See "
+                f"{self._place.watchdog_log} and {self._place.server_log}; end these processes by "
+                "hand if they hang."
             )
 
     def step(self, sight: Sight) -> None:

@@ -48,7 +48,7 @@ class Line:
         self._file = self._socket.makefile("rb")
 
     def call(self, *words: str) -> str:
-        """Send one command and return its answer as text."""
+        """Send one command and return its answer as text, "" for none; arrays are not understood."""
         parts = [f"*{len(words)}\r\n".encode()]
         for word in words:
             raw = word.encode()
@@ -68,6 +68,8 @@ class Line:
             raise ReplyError(rest)
         if kind == b"$":
             size = int(rest)
+            if size < 0:
+                return ""  # nothing there
             body = self._file.read(size + 2)
             if len(body) != size + 2:
                 raise WireError("the server closed the connection")
