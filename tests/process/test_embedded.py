@@ -487,8 +487,8 @@ from django_cogworker.store.embedded.wire import Line
 
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 path = ensure_server(Path(sys.argv[1]))
-print(path, flush=True)
 try:
+    print(path, flush=True)
     sys.stdin.read()
 except KeyboardInterrupt:
     with Line(path) as line:
