@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F
+from django.db.models import Case, F, Value, When
 
 from django_cogworker import signals
 from runs.models import JobRun
@@ -56,9 +56,15 @@ def on_failed(
     **kwargs: Any,
 ) -> None:
     _ensure(jid, payload)  # a job of an unknown class fails without having started
+    state: Any = Value(OUTCOMES[outcome])
+    if outcome == "retrying":
+        # Sent after the retry was filed: where the database is busy, the next run may have begun,
+        # or even ended, before this is written.
+        superseded = When(runs__gt=F("failures") + 1, then=F("state"))
+        state = Case(superseded, default=state)
     _update(
         jid,
-        state=OUTCOMES.get(outcome, State.RETRYING),
+        state=state,
         failures=F("failures") + 1,
         retries=F("retries") + (1 if outcome == "retrying" else 0),
         error=f"{type(error).__name__}: {error}"[:300],

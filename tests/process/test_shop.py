@@ -37,7 +37,7 @@ class Shop:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=90,  # longer than `demo_report` waits
         )
         assert done.returncode == 0, done.stdout
         return done.stdout
