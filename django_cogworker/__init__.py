@@ -1,7 +1,7 @@
 """django-cogworker: background jobs for Django on Redis.
 
-The public names are loaded when they are first asked for, so importing the package (an app config, the embedded
-server's watchdog) costs nothing and makes no import circle.
+The public names are loaded when they are first asked for, so importing the package (an app config,
+the embedded server's watchdog) costs nothing and makes no import circle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The Django app: registers the checks, the test modes and the features, and finds the project's jobs."""
+"""The Django app: registers the checks, the test modes and the features, and finds the project's
+jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""System checks. Ids: `django_cogworker.E001` and on are wrong settings (one id a setting, see `conf.SETTINGS`),
-E1xx what a setting names but cannot be loaded, W0xx what works but is unwise. None of them talks to Redis.
+"""System checks. Ids: `django_cogworker.E001` and on are wrong settings (one id a setting, see
+`conf.SETTINGS`), E1xx what a setting names but cannot be loaded, W0xx what works but is unwise.
+None of them talks to Redis.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """The settings, read in one place.
 
-Nothing else in the package reads `django.conf.settings`. Each setting is one row of `SETTINGS`: its name,
-its default, and a parser that turns what the project wrote into the value we use, or raises `ValueError`
-with what is allowed. The rows become one immutable `Config`, built at first use and dropped when a test
-changes a setting, so `override_settings` works for each. The system checks walk the same rows.
+Nothing else in the package reads `django.conf.settings`. Each setting is one row of `SETTINGS`: its
+name, its default, and a parser that turns what the project wrote into the value we use, or raises
+`ValueError` with what is allowed. The rows become one immutable `Config`, built at first use and
+dropped when a test changes a setting, so `override_settings` works for each. The system checks walk
+the same rows.
 
-What is costly to build from a `Config` (pools, chains) is kept by `PerConfig` until the config changes.
+What is costly to build from a `Config` (pools, chains) is kept by `PerConfig` until the config
+changes.
 """
 
 from __future__ import annotations
@@ -306,7 +308,9 @@ def is_debug() -> bool:
 
 
 def unknown_settings() -> list[tuple[str, str | None]]:
-    """Names in the project's settings that begin like ours and are none, each with the nearest real one."""
+    """Names in the project's settings that begin like ours and are none, each with the nearest real
+    one.
+    """
     known = {each.name for each in SETTINGS} | LATER_SETTINGS
     found = [each for each in dir(settings) if each.startswith("COGWORKER_") and each not in known]
     return [(each, next(iter(difflib.get_close_matches(each, known, 1)), None)) for each in found]
@@ -339,7 +343,9 @@ def get_config() -> Config:
 
 
 def use_config(config: Config) -> None:
-    """Make `config` the one that counts in this process: the worker's command line overrides settings."""
+    """Make `config` the one that counts in this process: the worker's command line overrides
+    settings.
+    """
     global _config
     _config = config
 

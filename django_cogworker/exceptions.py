@@ -1,8 +1,8 @@
 """Every error that django-cogworker raises of its own accord.
 
-One base, `CogworkerError`, so that a caller can tell our errors from those of the job, of Redis or of
-Django. An error that is also a well-known Python error (a wrong type, a wrong value) says so by its
-second base, so plain `except TypeError` keeps working.
+One base, `CogworkerError`, so that a caller can tell our errors from those of the job, of Redis or
+of Django. An error that is also a well-known Python error (a wrong type, a wrong value) says so by
+its second base, so plain `except TypeError` keeps working.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class UnknownFormat(CogworkerError, ValueError):
 class PushError(CogworkerError):
     """A job could not be enqueued.
 
-    `accepted` and `refused` hold jids. `ambiguous` is true where Redis went away before it answered:
-    the job may be there all the same.
+    `accepted` and `refused` hold jids. `ambiguous` is true where Redis went away before it
+    answered: the job may be there all the same.
     """
 
     def __init__(

@@ -1,17 +1,18 @@
 """Django signals about the life of a job.
 
-`sender` is the job class (a `Job` subclass or a `@job` function), or `None` where the name in the payload is
-not known to this process. `payload` is the job as a dict. They are sent where the thing happens: `job_enqueued`
-in the process that pushed, the others in the worker's thread that ran the job. A receiver that raises is
-logged and otherwise ignored: it can neither fail a job nor hinder a push.
+`sender` is the job class (a `Job` subclass or a `@job` function), or `None` where the name in the
+payload is not known to this process. `payload` is the job as a dict. They are sent where the thing
+happens: `job_enqueued` in the process that pushed, the others in the worker's thread that ran the
+job. A receiver that raises is logged and otherwise ignored: it can neither fail a job nor hinder a
+push.
 
 * `job_enqueued(sender, jid, payload)`: Redis has the job (or the test mode has it).
 * `job_push_failed(sender, jid, payload, error)`: a push that waited for a commit failed for good.
 * `job_refused(sender, jid, payload)`: a push that waited for a commit was refused as a duplicate.
 * `job_started(sender, jid, payload)`: `perform` is about to be called.
 * `job_finished(sender, jid, payload, duration)`: it succeeded; `duration` in seconds.
-* `job_failed(sender, jid, payload, error, outcome)`: an attempt failed. `outcome` is `retrying`, `dead`,
-  `killed` (dead by the class's `retry_in`) or `discarded`.
+* `job_failed(sender, jid, payload, error, outcome)`: an attempt failed. `outcome` is `retrying`,
+`dead`, `killed` (dead by the class's `retry_in`) or `discarded`.
 * `job_died(sender, jid, payload, error)`: the job is now in the dead set.
 """
 

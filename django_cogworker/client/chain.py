@@ -1,8 +1,9 @@
 """The client middleware: the callables a payload passes on its way out.
 
-As with Django's `MIDDLEWARE`, each entry is a factory that takes the next callable and returns one; the first listed is
-the outermost. A middleware gets the payload (a dict, which it may change) and returns what the next one returned: the jid,
-or `None` for "not enqueued". One that does not call the next one keeps the job from being enqueued.
+As with Django's `MIDDLEWARE`, each entry is a factory that takes the next callable and returns one;
+the first listed is the outermost. A middleware gets the payload (a dict, which it may change) and
+returns what the next one returned: the jid, or `None` for "not enqueued". One that does not call
+the next one keeps the job from being enqueued.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Pushes that wait for a commit.
 
-A job that is enqueued inside `transaction.atomic()` must not run before the rows it needs are there, and not at all
-after a rollback. So it waits as a `Pending` until every database alias that was inside an atomic block of this thread
-has committed (or the one that was named). A rollback drops the commit hook and with it the only reference to the
-`Pending`: nothing has to be told.
+A job that is enqueued inside `transaction.atomic()` must not run before the rows it needs are
+there, and not at all after a rollback. So it waits as a `Pending` until every database alias that
+was inside an atomic block of this thread has committed (or the one that was named). A rollback
+drops the commit hook and with it the only reference to the `Pending`: nothing has to be told.
 
 Test modes look at what waits here, since the transaction of a `TestCase` never commits.
 """

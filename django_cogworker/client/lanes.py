@@ -1,12 +1,13 @@
 """Lanes: how a push is recognised when it comes twice.
 
-A push travels under a lane (a random id) and the lane's next number. Redis keeps, per lane, the last number with its
-result. So a client that lost the reply sends the same once more and gets the answer of the first time. One push is in
-flight per lane; a lane is leased for it and given back after a clean end. After an ambiguous end it is thrown away: its
-late packet may still be on the way.
+A push travels under a lane (a random id) and the lane's next number. Redis keeps, per lane, the
+last number with its result. So a client that lost the reply sends the same once more and gets the
+answer of the first time. One push is in flight per lane; a lane is leased for it and given back
+after a clean end. After an ambiguous end it is thrown away: its late packet may still be on the
+way.
 
-A fork copies idle lanes into the child, where they would collide with the parent's. The process id is compared at each
-lease, for not every server runs fork hooks.
+A fork copies idle lanes into the child, where they would collide with the parent's. The process id
+is compared at each lease, for not every server runs fork hooks.
 """
 
 from __future__ import annotations

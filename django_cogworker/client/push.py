@@ -1,7 +1,8 @@
 """The push: from a payload to a job that Redis has.
 
-Every public way to enqueue comes through here, so all of them run the middleware, wait for a commit and are idempotent.
-A payload is encoded before the call returns, so what the caller does with its arguments afterwards does not matter.
+Every public way to enqueue comes through here, so all of them run the middleware, wait for a commit
+and are idempotent. A payload is encoded before the call returns, so what the caller does with its
+arguments afterwards does not matter.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ OnCommit = bool | str | None
 def push(payload: Mapping[str, Any], *, on_commit: OnCommit = None) -> str | None:
     """Enqueue a hand-made payload, for instance of a class that only the worker's project has.
 
-    `{"class": "shop.jobs.SendReceipt", "args": [42]}` is enough; see `payload.job.normalise` for the fields and their
-    defaults. Returns the jid, or `None` where a duplicate was refused. Raises `InvalidPayload`, `ArgumentError`,
-    `PayloadTooLarge`, or `PushError` where Redis cannot take it.
+    `{"class": "shop.jobs.SendReceipt", "args": [42]}` is enough; see `payload.job.normalise` for
+    the fields and their defaults. Returns the jid, or `None` where a duplicate was refused. Raises
+    `InvalidPayload`, `ArgumentError`, `PayloadTooLarge`, or `PushError` where Redis cannot take it.
     """
     return enqueue(normalise(payload), on_commit=on_commit)
 
@@ -45,10 +46,11 @@ def push(payload: Mapping[str, Any], *, on_commit: OnCommit = None) -> str | Non
 def push_bulk(
     payloads: Iterable[Mapping[str, Any]], *, on_commit: OnCommit = None
 ) -> list[str | None]:
-    """Enqueue many hand-made payloads in few round trips; their jids in order, `None` for duplicates.
+    """Enqueue many hand-made payloads in few round trips; their jids in order, `None` for
+    duplicates.
 
-    Takes any iterable and never holds more than a slice of it. Raises as `push` does; a `PushError` tells which jids were
-    accepted before it.
+    Takes any iterable and never holds more than a slice of it. Raises as `push` does; a
+    `PushError` tells which jids were accepted before it.
     """
     return enqueue_many((normalise(each) for each in payloads), on_commit=on_commit)
 

@@ -1,7 +1,7 @@
 """Transports: where encoded jobs go. Redis in earnest, a test mode's memory otherwise.
 
-The test modes stand on a higher floor and register themselves by name; which one counts is decided by the innermost
-context manager, then by the setting `COGWORKER_TESTING`.
+The test modes stand on a higher floor and register themselves by name; which one counts is decided
+by the innermost context manager, then by the setting `COGWORKER_TESTING`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Transport(Protocol):
 
 
 class CollectingTransport(Transport, Protocol):
-    """One that keeps the jobs and can be asked about them: fake mode. `name`: a job class's, or all."""
+    """One that keeps the jobs and can be asked about them: fake mode. `name`: a job class's, or
+    all.
+    """
 
     def jobs(self, name: str | None = None) -> list[dict[str, Any]]: ...
     def clear(self, name: str | None = None) -> None: ...
@@ -51,7 +53,9 @@ class RedisTransport:
     waits_for_commit = True
 
     def push(self, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
-        """Push in one step. Raises `PushError` after some seconds without Redis, or where it refuses."""
+        """Push in one step. Raises `PushError` after some seconds without Redis, or where it
+        refuses.
+        """
         lane = lanes.lease()
         deadline = time.monotonic() + PATIENCE
         ambiguous, pause = False, 0.05

@@ -1,8 +1,8 @@
 """What a feature may take part in.
 
-A feature brings options, middleware, hooks into the life of a job, and data (guards, effects) that the core's scripts carry
-out in the same step as the move itself. It brings no Lua of its own into them. A method that a feature does not override
-costs nothing: the core asks only those who answer.
+A feature brings options, middleware, hooks into the life of a job, and data (guards, effects) that
+the core's scripts carry out in the same step as the move itself. It brings no Lua of its own into
+them. A method that a feature does not override costs nothing: the core asks only those who answer.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
 
     SendReceipt.perform_async(42)
 
-A subclass with a `perform` is registered under its name when it is made. `Job` itself declares no `perform`: that of each
-subclass gives `perform_async` its signature, which the descriptors below pass on to type checkers.
+A subclass with a `perform` is registered under its name when it is made. `Job` itself declares no
+`perform`: that of each subclass gives `perform_async` its signature, which the descriptors below
+pass on to type checkers.
 """
 
 from __future__ import annotations
@@ -159,7 +160,9 @@ class _APerformBulk(_Method):
 
 
 class _Jobs:
-    """`SomeJob.jobs`: the payloads collected in fake mode, oldest first. Raises `TestModeError` outside it."""
+    """`SomeJob.jobs`: the payloads collected in fake mode, oldest first. Raises `TestModeError`
+    outside it.
+    """
 
     def __get__(self, instance: object, owner: type[Job]) -> list[dict[str, Any]]:
         return collecting_transport("jobs").jobs(owner.job_name)
@@ -224,7 +227,8 @@ class Job:
     ) -> float | RetryAnswer | None:
         """Seconds until the next attempt; `None` for the default, `KILL` or `DISCARD` to give up.
 
-        `count` is the number of failures before this one: 0 the first time. Not asked when no retries are left.
+        `count` is the number of failures before this one: 0 the first time. Not asked when no
+        retries are left.
         """
         return None
 
@@ -236,7 +240,9 @@ class Job:
 
     @property
     def context(self) -> JobContext:
-        """The run that this instance belongs to. Raises `NoJobContext` outside a worker and the test modes."""
+        """The run that this instance belongs to. Raises `NoJobContext` outside a worker and the
+        test modes.
+        """
         if self._context is None:
             raise NoJobContext(f"{type(self).__qualname__} runs outside a worker: it has no jid.")
         return self._context
@@ -293,7 +299,9 @@ class Job:
 
     @classmethod
     def drain(cls) -> int:
-        """Run the collected jobs of this class until none is left; how many ran. Raises `TestModeError` outside fake mode."""
+        """Run the collected jobs of this class until none is left; how many ran. Raises
+        `TestModeError` outside fake mode.
+        """
         return collecting_transport("drain").drain(cls.job_name)
 
     # Inside the package.

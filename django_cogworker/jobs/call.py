@@ -1,8 +1,9 @@
 """The `perform_*` methods: a job class together with the options of one call.
 
-`Call` is what `SendReceipt.set(queue="urgent")` returns, what `SendReceipt.perform_async` goes through, and the base of what
-`@job` makes. Each method has a twin with an `a` in front for coroutines. The twins run the whole push in the thread that
-runs the other synchronous code of the same coroutine, so they see its transaction and obey it.
+`Call` is what `SendReceipt.set(queue="urgent")` returns, what `SendReceipt.perform_async` goes
+through, and the base of what `@job` makes. Each method has a twin with an `a` in front for
+coroutines. The twins run the whole push in the thread that runs the other synchronous code of the
+same coroutine, so they see its transaction and obey it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class Call(Generic[P]):
     def perform_async(self, *args: P.args, **kwargs: P.kwargs) -> str | None:
         """Enqueue now. Returns the jid, or `None` where a duplicate was refused.
 
-        Inside `transaction.atomic()` the push waits for the commit; the jid is returned at once. Raises `ArgumentError`
-        (arguments that do not fit or cannot travel), `PayloadTooLarge`, `PushError` (Redis cannot take it).
+        Inside `transaction.atomic()` the push waits for the commit; the jid is returned at once.
+        Raises `ArgumentError` (arguments that do not fit or cannot travel), `PayloadTooLarge`,
+        `PushError` (Redis cannot take it).
         """
         return self._enqueue(args, kwargs, None)
 
@@ -59,8 +61,9 @@ class Call(Generic[P]):
     ) -> list[str | None]:
         """Enqueue many: each of `calls` is a sequence of positional or a dict of keyword arguments.
 
-        Takes any iterable, of any size, and pushes a thousand jobs a round trip. Returns the jids in order, `None` for
-        refused duplicates. Raises as `perform_async`; a `PushError` names the jids accepted before it.
+        Takes any iterable, of any size, and pushes a thousand jobs a round trip. Returns the jids
+        in order, `None` for refused duplicates. Raises as `perform_async`; a `PushError` names the
+        jids accepted before it.
         """
         due = None if at is None else due_at(at)
         return enqueue_many(self._payloads(calls, due), on_commit=self._options["on_commit"])

@@ -1,7 +1,8 @@
 """What a running job knows of itself.
 
-The worker (or a test mode) makes one `JobContext` for each run. `Job` instances have it as attributes, functions ask
-`current_job()`. Features listen to `at` and `store` and may set `cancelled`.
+The worker (or a test mode) makes one `JobContext` for each run. `Job` instances have it as
+attributes, functions ask `current_job()`. Features listen to `at` and `store` and may set
+`cancelled`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class JobContext:
         return bool(self.payload.get("cancelled", False))
 
     def at(self, percent: float, message: str = "") -> None:
-        """Report progress: 0 to 100 and a short text. Without a feature that listens it does nothing."""
+        """Report progress: 0 to 100 and a short text. Without a feature that listens it does
+        nothing.
+        """
         self._tell({"pct": percent, "message": message})
 
     def store(self, **fields: Any) -> None:

@@ -1,7 +1,8 @@
-"""A job class as the rest of the package sees it: a `Job` subclass or a function, it makes no difference.
+"""A job class as the rest of the package sees it: a `Job` subclass or a function, it makes no
+difference.
 
-Everything that can be worked out once is worked out here at import: the name, the checked options, the signature, whether
-`perform` is a coroutine.
+Everything that can be worked out once is worked out here at import: the name, the checked options,
+the signature, whether `perform` is a coroutine.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from django_cogworker.payload import job as job_payload
 
 
 class Definition:
-    """What is known of a job class. `target` is the class or the function object that the project wrote."""
+    """What is known of a job class. `target` is the class or the function object that the project
+    wrote.
+    """
 
     __slots__ = (
         "_hook",
@@ -42,9 +45,11 @@ class Definition:
         bound: bool,
         hook: Callable[[str], Any],
     ) -> None:
-        """`function` has the signature (its first parameter is left away where `bound`); `make` gives, for a context, the
-        job (what middleware gets to see) and the callable that runs it; `hook` finds `retry_in`, `retries_exhausted` and `discard_on` when they are needed, so
-        that one which a parent class gets later counts too."""
+        """`function` has the signature (its first parameter is left away where `bound`); `make`
+        gives, for a context, the job (what middleware gets to see) and the callable that runs
+        it; `hook` finds `retry_in`, `retries_exhausted` and `discard_on` when they are needed,
+        so that one which a parent class gets later counts too.
+        """
         self.name = name
         self.target = target
         self.options = options

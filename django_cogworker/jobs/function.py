@@ -112,7 +112,8 @@ def job(
 ) -> Any:
     """Make a function a job, with options as of a job class. `@job` and `@job(…)` both work.
 
-    `retry_in(count, error, payload)` and `retries_exhausted(payload, error)` are the hooks that a class has as methods.
+    `retry_in(count, error, payload)` and `retries_exhausted(payload, error)` are the hooks that a
+    class has as methods.
     """
     hooks = {
         "discard_on": discard_on,

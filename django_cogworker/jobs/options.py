@@ -1,8 +1,8 @@
 """What may be said of a job class, as class keywords, `@job` keywords or in `.set()`.
 
-An option is declared by the feature that owns it; those of the core are declared here. A keyword that nobody declared
-is an error at import, with the nearest name. For type checkers `JobOptions` lists all of them, since declarations at run
-time are invisible to them.
+An option is declared by the feature that owns it; those of the core are declared here. A keyword
+that nobody declared is an error at import, with the nearest name. For type checkers `JobOptions`
+lists all of them, since declarations at run time are invisible to them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Wire = Callable[[Any], dict[str, Any]]
 class Option:
     """A declared option.
 
-    `check` returns the value to keep or raises `ValueError` with what is allowed. `wire` gives the fields of the payload for
-    a value; without it the option stays in this process.
+    `check` returns the value to keep or raises `ValueError` with what is allowed. `wire` gives the
+    fields of the payload for a value; without it the option stays in this process.
     """
 
     name: str
@@ -128,7 +128,9 @@ class Options:
         return self.values[name] if name in self.values else _declared[name].default
 
     def merged(self, given: Mapping[str, Any], owner: str) -> Options:
-        """These options with `given` on top. Raises `UnknownOption` or `InvalidOption`, naming `owner`."""
+        """These options with `given` on top. Raises `UnknownOption` or `InvalidOption`, naming
+        `owner`.
+        """
         values = dict(self.values)
         for name, value in given.items():
             option = _declared.get(name)

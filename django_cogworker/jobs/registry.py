@@ -1,7 +1,8 @@
 """All job classes of this process, by the name that stands in payloads.
 
-A name is looked up here and never imported: what lies in Redis cannot make a worker load code. Modules are imported at
-start-up instead (`autodiscover`), so every process of a project knows the same names.
+A name is looked up here and never imported: what lies in Redis cannot make a worker load code.
+Modules are imported at start-up instead (`autodiscover`), so every process of a project knows the
+same names.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Arguments on the wire: JSON values as they are, known types with a tag.
 
-`pack` turns arguments into what JSON can hold and refuses, with the path of the culprit, what would not come back
-as it went. `unpack` is its inverse. A tagged value is an object whose first key is `$`: `{"$": "date", "v": "2026-11-30"}`.
-A dict of the user's that has a key `$` travels as `{"$": "dict", "v": {...}}`. This is wire format version 1.
+`pack` turns arguments into what JSON can hold and refuses, with the path of the culprit, what would
+not come back as it went. `unpack` is its inverse. A tagged value is an object whose first key is
+`$`: `{"$": "date", "v": "2026-11-30"}`. A dict of the user's that has a key `$` travels as `{"$":
+"dict", "v": {...}}`. This is wire format version 1.
 
-Types are compared exactly: a subclass (an enum member, a `SafeString`) would come back as its base and is refused.
+Types are compared exactly: a subclass (an enum member, a `SafeString`) would come back as its base
+and is refused.
 """
 
 from __future__ import annotations

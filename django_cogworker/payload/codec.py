@@ -1,7 +1,7 @@
 """A job as bytes: JSON in ASCII, so that any text, lone surrogates included, goes there and back.
 
-`enqueued_at` is stamped on the encoded bytes: a push that waits for a commit is encoded at once (the caller may change
-its arguments afterwards) and stamped when it is really pushed.
+`enqueued_at` is stamped on the encoded bytes: a push that waits for a commit is encoded at once
+(the caller may change its arguments afterwards) and stamped when it is really pushed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is written about a failure: fields of the payload, and the record of one attempt.
 
-An error's text is whatever a stranger's `__str__` makes of it: it may raise, be endless, or hold what UTF-8 cannot.
-Nothing here raises for it.
+An error's text is whatever a stranger's `__str__` makes of it: it may raise, be endless, or hold
+what UTF-8 cannot. Nothing here raises for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The fields of a job: how a payload is built, and how one that somebody else built is checked.
 
-The table of fields stands in `docs/internals/redis.md`. Two ways lead here: `build` from a job class (its options are
-checked already) and `normalise` from a dict given to the low-level client (nothing is).
+The table of fields stands in `docs/internals/redis.md`. Two ways lead here: `build` from a job
+class (its options are checked already) and `normalise` from a dict given to the low-level client
+(nothing is).
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ def build(
 def normalise(given: Mapping[str, Any]) -> dict[str, Any]:
     """A complete payload from a hand-made one. Raises `InvalidPayload` or `ArgumentError`.
 
-    `class` is a text or a job class. Absent fields get their defaults: `args` [], `queue` "default", `retry` True, a new
-    `jid`, `created_at` now. `at` (epoch seconds) makes it a scheduled job. Fields that we do not know are kept.
+    `class` is a text or a job class. Absent fields get their defaults: `args` [], `queue`
+    "default", `retry` True, a new `jid`, `created_at` now. `at` (epoch seconds) makes it a
+    scheduled job. Fields that we do not know are kept.
     """
     if not isinstance(given, Mapping):
         raise InvalidPayload(f"A payload is a mapping, not a {type(given).__name__}.")
@@ -147,8 +149,8 @@ def _check_fields(payload: dict[str, Any]) -> None:
 def outgoing(payload: dict[str, Any], config: Config) -> Outgoing:
     """The payload encoded, ready to be pushed; too large ones are refused.
 
-    Not stamped with `enqueued_at` yet. Raises `InvalidPayload` (a middleware put something in that JSON cannot hold)
-    or `PayloadTooLarge`.
+    Not stamped with `enqueued_at` yet. Raises `InvalidPayload` (a middleware put something in that
+    JSON cannot hold) or `PayloadTooLarge`.
     """
     encoded = encode(payload)
     if len(encoded) > config.payload_max:

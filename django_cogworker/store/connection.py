@@ -1,9 +1,9 @@
 """Pools of connections, made by our own rules.
 
-redis-py's defaults would repeat a command silently after a time-out, which doubles a push, and its way to
-speak the third protocol version changes replies; so each pool is ours: second protocol version, no retry of
-its own, a time-out on every call, nothing opened before the first use. A pool notices by itself that it was
-carried over a fork and starts afresh in the child.
+redis-py's defaults would repeat a command silently after a time-out, which doubles a push, and its
+way to speak the third protocol version changes replies; so each pool is ours: second protocol
+version, no retry of its own, a time-out on every call, nothing opened before the first use. A pool
+notices by itself that it was carried over a fork and starts afresh in the child.
 """
 
 from __future__ import annotations

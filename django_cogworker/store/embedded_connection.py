@@ -1,7 +1,7 @@
 """The connection to the embedded server: it sees to it that the server runs before it connects.
 
-The server stops by itself some time after its last client has gone, so "it was there a minute ago" proves
-nothing; asking at each connect costs a ping, and connects are rare.
+The server stops by itself some time after its last client has gone, so "it was there a minute ago"
+proves nothing; asking at each connect costs a ping, and connects are rare.
 """
 
 from __future__ import annotations

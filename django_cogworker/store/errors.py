@@ -1,7 +1,8 @@
 """What an error from redis-py means for us.
 
-Three questions matter: is Redis away or unable to serve for now (go on trying, say it once)? Did the command
-perhaps reach it (repeat only what is idempotent)? Does the server refuse scripts (work without them)?
+Three questions matter: is Redis away or unable to serve for now (go on trying, say it once)? Did
+the command perhaps reach it (repeat only what is idempotent)? Does the server refuse scripts (work
+without them)?
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The store: one handle to Redis for everything above this floor.
 
-It is made from the config at first use and opens no connection before it is asked something. It chooses the
-verbs: scripts, or single commands where the config says `basic` or where the server turns out to refuse
-scripts, which is said once.
+It is made from the config at first use and opens no connection before it is asked something. It
+chooses the verbs: scripts, or single commands where the config says `basic` or where the server
+turns out to refuse scripts, which is said once.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class Store:
         return self._do(lambda verbs: verbs.signal(identity, command))
 
     def wait_for_token(self, queues: Sequence[str]) -> bool:
-        """Block until a token of these queues (or of the schedule) comes; false after `BLOCK` seconds."""
+        """Block until a token of these queues (or of the schedule) comes; false after `BLOCK`
+        seconds.
+        """
         keys = [self.keys.queue(each).tokens for each in queues]
         found = self._blocking.blpop([*keys, self.keys.due_tokens], timeout=BLOCK)
         return found is not None
@@ -139,7 +141,9 @@ class Store:
     # What the server is like.
 
     def choose_mode(self) -> None:
-        """Ask the server's version and leave scripts alone where it is too old. Raises if it is away."""
+        """Ask the server's version and leave scripts alone where it is too old. Raises if it is
+        away.
+        """
         if not self._verbs.reliable:
             return
         try:

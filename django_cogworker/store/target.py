@@ -1,7 +1,7 @@
 """Where Redis is: the setting `COGWORKER_REDIS` in any of its forms, brought to one.
 
-A `Target` is a redis-py connection class with the arguments for it, and a description without credentials
-for log lines and pages. Making one opens no connection.
+A `Target` is a redis-py connection class with the arguments for it, and a description without
+credentials for log lines and pages. Making one opens no connection.
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ Counter = Literal["processed", "failed", ""]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effect:
-    """Something a feature wants done in the same step as a move of a job. The ops are a closed list:
+    """Something a feature wants done in the same step as a move of a job. The ops are a closed
+    list:
 
-    `hincrby` (field, by), `hset` (field, value), `append` (value, at most so many), `expire` (seconds),
-    `delete` (), `delete_if_owner` (owner), `expire_if_owner` (owner, seconds).
+    `hincrby` (field, by), `hset` (field, value), `append` (value, at most so many), `expire`
+    (seconds), `delete` (), `delete_if_owner` (owner), `expire_if_owner` (owner, seconds).
     """
 
     op: Literal[
@@ -28,7 +29,9 @@ class Effect:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guard:
-    """A key that must be claimed for `owner`, for `ttl` seconds, or the push is refused as a duplicate."""
+    """A key that must be claimed for `owner`, for `ttl` seconds, or the push is refused as a
+    duplicate.
+    """
 
     key: str
     owner: str
@@ -39,7 +42,8 @@ class Guard:
 class Outgoing:
     """A job on its way to Redis: encoded, with the place it goes to.
 
-    `at` is the due time in epoch seconds, or `None` for "on its queue, now". `priority` is -100 to 100.
+    `at` is the due time in epoch seconds, or `None` for "on its queue, now". `priority` is -100 to
+    100.
     """
 
     jid: str
@@ -64,7 +68,9 @@ class Refusal:
 
 @dataclasses.dataclass(slots=True)
 class Settlement:
-    """Where a fetched job goes. `delay` in seconds; `payload` replaces the stored one unless `None`."""
+    """Where a fetched job goes. `delay` in seconds; `payload` replaces the stored one unless
+    `None`.
+    """
 
     ticket: int
     disposition: Disposition
@@ -120,7 +126,9 @@ class ExchangeReply:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueJobs:
-    """The oldest due members of both sets, and the wait in ms until there may be more (-1: none known)."""
+    """The oldest due members of both sets, and the wait in ms until there may be more (-1: none
+    known).
+    """
 
     scheduled: Sequence[bytes]
     retrying: Sequence[bytes]

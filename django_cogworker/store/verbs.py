@@ -1,7 +1,8 @@
 """What the floors above may ask of Redis.
 
-`Verbs` is the contract. `scripted` carries it out by Lua scripts and keeps every promise; `plain` does the same
-with single commands and transactions for servers that forbid scripts, and keeps fewer (see `docs/guarantees.md`).
+`Verbs` is the contract. `scripted` carries it out by Lua scripts and keeps every promise; `plain`
+does the same with single commands and transactions for servers that forbid scripts, and keeps fewer
+(see `docs/guarantees.md`).
 """
 
 from __future__ import annotations

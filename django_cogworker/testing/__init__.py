@@ -8,8 +8,9 @@
     with inline():                    # jobs run at once in the caller; their errors reach it
         SendReceipt.perform_async(42)
 
-The same by setting: `override_settings(COGWORKER_TESTING="fake")`. Jobs are encoded and decoded as in production, run in the
-caller's thread and transaction, and what waits for a commit that a `TestCase` never makes is seen as well.
+The same by setting: `override_settings(COGWORKER_TESTING="fake")`. Jobs are encoded and decoded as
+in production, run in the caller's thread and transaction, and what waits for a commit that a
+`TestCase` never makes is seen as well.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ class FakeTransport:
         return [None] * len(jobs)
 
     def jobs(self, name: str | None = None) -> list[dict[str, Any]]:
-        """The collected payloads of that class, or all; then those that wait for a commit in this thread."""
+        """The collected payloads of that class, or all; then those that wait for a commit in this
+        thread.
+        """
         with self._lock:
             found = [decode(job.payload) for _, job in self._jobs]
         found += [decode(job.payload) for each in commit.waiting() for job in each.jobs]
@@ -48,7 +50,9 @@ class FakeTransport:
             ]
 
     def perform_one(self, name: str | None = None) -> Any:
-        """Take the oldest job of that class, or of all, and run it. Raises `EmptyQueueError` where there is none."""
+        """Take the oldest job of that class, or of all, and run it. Raises `EmptyQueueError` where
+        there is none.
+        """
         job = self._take(name)
         if job is None:
             raise EmptyQueueError(f"No job of {name or 'any class'} is waiting.")

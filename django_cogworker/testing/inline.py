@@ -1,6 +1,8 @@
-"""The inline transport: each job runs at once in the caller; its delay is ignored and its error reaches the caller.
+"""The inline transport: each job runs at once in the caller; its delay is ignored and its error
+reaches the caller.
 
-No retries, no dead set, no counters. It does not wait for a commit: the caller's transaction is the one the job runs in.
+No retries, no dead set, no counters. It does not wait for a commit: the caller's transaction is the
+one the job runs in.
 """
 
 from __future__ import annotations

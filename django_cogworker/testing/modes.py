@@ -53,5 +53,7 @@ def clear_all() -> None:
 
 
 def drain_all() -> int:
-    """Run all collected jobs, oldest first, until none is left; how many ran. Raises `TestModeError` outside fake mode."""
+    """Run all collected jobs, oldest first, until none is left; how many ran. Raises
+    `TestModeError` outside fake mode.
+    """
     return collecting_transport("drain_all").drain()

@@ -1,4 +1,5 @@
-"""Runs a job in the caller: through the server middleware, with nothing around it that a test does not expect.
+"""Runs a job in the caller: through the server middleware, with nothing around it that a test does
+not expect.
 
 The caller's database connections, language and time zone stay as they were.
 """

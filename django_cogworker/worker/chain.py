@@ -1,8 +1,9 @@
 """The server middleware: the callables a job passes on its way to `perform`.
 
-As with Django's `MIDDLEWARE`, each entry of `COGWORKER_SERVER_MIDDLEWARE` is a factory that takes the next callable and
-returns one, made once a worker; the first listed is the outermost. A middleware gets the job (a `Job` instance, or what
-`@job` made) and its payload. What it raises counts as the job's failure.
+As with Django's `MIDDLEWARE`, each entry of `COGWORKER_SERVER_MIDDLEWARE` is a factory that takes
+the next callable and returns one, made once a worker; the first listed is the outermost. A
+middleware gets the job (a `Job` instance, or what `@job` made) and its payload. What it raises
+counts as the job's failure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What happens when a job has died: the class's `retries_exhausted`, the death handlers, the signal `job_died`.
+"""What happens when a job has died: the class's `retries_exhausted`, the death handlers, the signal
+`job_died`.
 
-It comes after the job lies in the dead set and is off the worker's hash. Each callable gets its own copy of the entry and
-only as many arguments as it takes; what it raises is logged. It happens at most once a death, and a crash may skip it.
+It comes after the job lies in the dead set and is off the worker's hash. Each callable gets its own
+copy of the entry and only as many arguments as it takes; what it raises is logged. It happens at
+most once a death, and a crash may skip it.
 """
 
 from __future__ import annotations

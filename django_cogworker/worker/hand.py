@@ -1,7 +1,8 @@
 """The hand: jobs between the fetcher and the processors.
 
-The fetcher offers jobs, a processor takes one, and what nobody took in time can be withdrawn. Taking and withdrawing
-compete for the same dict entry, and whoever pops it has the job: no lock, no job run by one and given back by the other.
+The fetcher offers jobs, a processor takes one, and what nobody took in time can be withdrawn.
+Taking and withdrawing compete for the same dict entry, and whoever pops it has the job: no lock, no
+job run by one and given back by the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who this worker is: `host:pid:nonce`, and facts about its host.
 
-The nonce tells apart processes that got the same pid, or containers that got the same name. A worker that was presumed
-dead while it was merely slow goes on under a new identity.
+The nonce tells apart processes that got the same pid, or containers that got the same name. A
+worker that was presumed dead while it was merely slow goes on under a new identity.
 """
 
 from __future__ import annotations

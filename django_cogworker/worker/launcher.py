@@ -1,8 +1,9 @@
 """The launcher: a worker from start to stop, on the main thread.
 
-Start: identity → signal handlers → first beat (repeated until Redis answers) → processors and fetcher → scheduler → one line
-that sums it up. Then it waits for words: from signal handlers, which only leave a word, and from remote commands. Stop: the
-manager brings all jobs to their place, then the scheduler, the beat and the presence end.
+Start: identity → signal handlers → first beat (repeated until Redis answers) → processors and
+fetcher → scheduler → one line that sums it up. Then it waits for words: from signal handlers, which
+only leave a word, and from remote commands. Stop: the manager brings all jobs to their place, then
+the scheduler, the beat and the presence end.
 """
 
 from __future__ import annotations
@@ -198,7 +199,9 @@ class Launcher:
 
     @contextmanager
     def _signal_handlers(self) -> Iterator[None]:
-        """Our handlers while the worker runs; the ones from before afterwards. Only the main thread may set any."""
+        """Our handlers while the worker runs; the ones from before afterwards. Only the main thread
+        may set any.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -1,8 +1,9 @@
 """The manager: the threads that run jobs, and how they come to an end.
 
-Stopping: fetch no more and give back what nobody has taken → wait for the running jobs, up to the time-out → put those that
-still run back at the front of their queues, without using up an attempt (an at-most-once job is buried: it has started) →
-settle, and wait a little for Redis to confirm it. Threads that still run are left behind; the process ends.
+Stopping: fetch no more and give back what nobody has taken → wait for the running jobs, up to the
+time-out → put those that still run back at the front of their queues, without using up an attempt
+(an at-most-once job is buried: it has started) → settle, and wait a little for Redis to confirm it.
+Threads that still run are left behind; the process ends.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Manager:
         self.fetcher.open()
 
     def stop(self, at_once: Callable[[], bool]) -> None:
-        """Bring everything to its place and end the threads. `at_once` is asked whether to wait no longer."""
+        """Bring everything to its place and end the threads. `at_once` is asked whether to wait no
+        longer.
+        """
         self._stopping = True
         self.fetcher.close()
         deadline = time.monotonic() + self._config.shutdown_timeout
@@ -124,7 +127,9 @@ class Manager:
             )
 
     def _abandon_running(self) -> int:
-        """Settle the jobs whose processors still run them; newest first, so that the oldest runs first again."""
+        """Settle the jobs whose processors still run them; newest first, so that the oldest runs
+        first again.
+        """
         running = sorted(self.hand.running.values(), key=lambda unit: unit.ticket, reverse=True)
         for unit in running:
             self.fetcher.abandon(unit, self._abandoned(unit))

@@ -1,7 +1,9 @@
-"""Redis trouble as the log tells it: one line when it begins, one a minute while it lasts, one when it is over.
+"""Redis trouble as the log tells it: one line when it begins, one a minute while it lasts, one when
+it is over.
 
-All loops of a worker share one `Outage`, so an outage is one story, not one a thread. It also has the pause between tries:
-growing, capped and jittered, so that a fleet does not come back in step.
+All loops of a worker share one `Outage`, so an outage is one story, not one a thread. It also
+has the pause between tries: growing, capped and jittered, so that a fleet does not come back in
+step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A processor: one thread that runs jobs, one after the other.
 
-Per job: take it from the hand → decode → find its class → run it through the server chain → hand its settlement to the
-fetcher. It makes no Redis call of its own, save the start mark of an at-most-once job. Whatever the job raises, exits and
-interrupts included, is that job's failure.
+Per job: take it from the hand → decode → find its class → run it through the server chain → hand
+its settlement to the fetcher. It makes no Redis call of its own, save the start mark of an
+at-most-once job. Whatever the job raises, exits and interrupts included, is that job's failure.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Desk(Protocol):
 
 
 class Processor:
-    """Runs jobs until the hand is closed. Processors of one worker share everything but their thread."""
+    """Runs jobs until the hand is closed. Processors of one worker share everything but their
+    thread.
+    """
 
     def __init__(
         self,

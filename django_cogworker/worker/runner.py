@@ -1,6 +1,7 @@
 """Runs one job: arguments, context, middleware, `perform`.
 
-Used by processors and by the test modes. It knows nothing of Redis, tickets or retries: what the job raises, it raises.
+Used by processors and by the test modes. It knows nothing of Redis, tickets or retries: what the
+job raises, it raises.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Runner:
         payload: dict[str, Any],
         failed: Callable[[BaseException], None] | None = None,
     ) -> Any:
-        """Run the job; its return value. `failed` hears what `perform` raised before any middleware does."""
+        """Run the job; its return value. `failed` hears what `perform` raised before any middleware
+        does.
+        """
         context = JobContext(payload, failures(payload) + 1, self._stopping, self._listeners)
         before = enter(context)
         try:

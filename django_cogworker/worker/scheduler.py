@@ -1,10 +1,11 @@
 """The scheduler: moves jobs that are due from the scheduled and the retrying set to their queues.
 
-It does not poll. The fetcher's calls bring the time of the next due job along, and a job scheduled for soon wakes an idle
-worker; so it sleeps until that moment. Only when the fetcher is silent (all processors busy with long jobs) it looks by itself.
+It does not poll. The fetcher's calls bring the time of the next due job along, and a job scheduled
+for soon wakes an idle worker; so it sleeps until that moment. Only when the fetcher is silent (all
+processors busy with long jobs) it looks by itself.
 
-Every worker moves; a move is one script that asks first whether the job is still there, so two movers never double one. It
-moves all that are due, in batches.
+Every worker moves; a move is one script that asks first whether the job is still there, so two
+movers never double one. It moves all that are due, in batches.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ class Scheduler:
                 logger.exception("A feature failed at the tick.")
 
     def move_due(self) -> int:
-        """Move one batch of each set; milliseconds until there may be more (0: at once, -1: unknown)."""
+        """Move one batch of each set; milliseconds until there may be more (0: at once, -1:
+        unknown).
+        """
         found = self._store.due(BATCH)
         for each in found.errors:
             self._outage.failed("Looking for due jobs", redis.ResponseError(each))

@@ -1,9 +1,10 @@
 """Where a fetched job goes, as a `Settlement` for the fetcher to carry out.
 
-The one rule: a job that has run is never run again because something failed later. So a job that did not start goes back to
-its queue; one that succeeded is acknowledged; one that failed goes where `retries` decided. Where that failure cannot be
-encoded (a middleware put something into the payload that JSON cannot hold) the job is *interrupted*: it is recorded as it
-was fetched, with the error and a count, and tried again after a while, three times at the most.
+The one rule: a job that has run is never run again because something failed later. So a job that
+did not start goes back to its queue; one that succeeded is acknowledged; one that failed goes where
+`retries` decided. Where that failure cannot be encoded (a middleware put something into the payload
+that JSON cannot hold) the job is *interrupted*: it is recorded as it was fetched, with the error
+and a count, and tried again after a while, three times at the most.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def unparseable(unit: Unit, error: BaseException) -> Settlement:
 
 
 def waiting(unit: Unit, payload: dict[str, Any]) -> Settlement | None:
-    """To the scheduled set for a while, without using up an attempt; `None` when it has waited long enough."""
+    """To the scheduled set for a while, without using up an attempt; `None` when it has waited long
+    enough.
+    """
     now = time.time()
     since = payload.get("unknown_since")
     if not isinstance(since, (int, float)) or isinstance(since, bool):
@@ -84,7 +87,9 @@ def waiting(unit: Unit, payload: dict[str, Any]) -> Settlement | None:
 
 
 def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
-    """Back to the front of its queue because the worker stops; with the number of such interruptions."""
+    """Back to the front of its queue because the worker stops; with the number of such
+    interruptions.
+    """
     try:
         payload = decode(unit.payload)
     except UnparseablePayload:
@@ -108,7 +113,9 @@ class FailureSettler:
         decision: Decision,
         effects: Sequence[Effect] = (),
     ) -> tuple[Settlement, Decision, dict[str, Any]]:
-        """The settlement, the decision as carried out, and the payload as it will be stored. Never raises."""
+        """The settlement, the decision as carried out, and the payload as it will be stored. Never
+        raises.
+        """
         now = time.time()
         record = dict(payload)
         try:

@@ -1,8 +1,9 @@
 """What Django keeps per thread, tidied around each job of a processor.
 
-Database connections that are broken or too old are closed before and after the job in the thread that used them; the query
-log of `DEBUG` is emptied; a language or time zone that the job activated does not leak into the next one. A transaction
-that a job left open is rolled back with a warning: the next job would otherwise run inside it.
+Database connections that are broken or too old are closed before and after the job in the thread
+that used them; the query log of `DEBUG` is emptied; a language or time zone that the job activated
+does not leak into the next one. A transaction that a job left open is rolled back with a warning:
+the next job would otherwise run inside it.
 """
 
 from __future__ import annotations

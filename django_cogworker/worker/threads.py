@@ -1,7 +1,8 @@
 """The one way to make a thread in a worker: named, and never silently gone.
 
-The body is a loop of its own. When it ends by an exception, that is logged and the body starts again after a pause, so a
-fault costs a moment and not the worker's function. When it returns, the thread is done.
+The body is a loop of its own. When it ends by an exception, that is logged and the body starts
+again after a pause, so a fault costs a moment and not the worker's function. When it returns, the
+thread is done.
 """
 
 from __future__ import annotations

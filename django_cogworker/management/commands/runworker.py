@@ -83,7 +83,9 @@ class Command(BaseCommand):
         return dataclasses.replace(config, **changes)
 
     def _set_up_logging(self, verbosity: int, logfile: Path | None) -> None:
-        """To the terminal where the project configured nothing for us; to a file where that was asked."""
+        """To the terminal where the project configured nothing for us; to a file where that was
+        asked.
+        """
         logger = logging.getLogger("django_cogworker")
         handlers: list[logging.Handler] = []
         if logfile is not None:

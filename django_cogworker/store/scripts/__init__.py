@@ -1,7 +1,7 @@
 """The Lua verbs: one file a verb, `lib/` for what several of them share.
 
-A line `-- include: name` is replaced by the text of `lib/name.lua`. A script runs by its hash; only when the
-server does not know it, the text is sent, which also makes it known.
+A line `-- include: name` is replaced by the text of `lib/name.lua`. A script runs by its hash; only
+when the server does not know it, the text is sent, which also makes it known.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""The fetcher: one thread that settles finished jobs and fetches new ones, in as few calls as can be.
+"""The fetcher: one thread that settles finished jobs and fetches new ones, in as few calls as can
+be.
 
-Its life is one loop: gather what happened (jobs finished, a token came, a processor is free) → one `exchange` with Redis
-that settles all of it and asks for as many jobs as there is room for → offer what came. So the more jobs there are, the more
-of them share a round trip. When nothing is to be had, the `listener` waits for a token and the fetcher for the listener.
+Its life is one loop: gather what happened (jobs finished, a token came, a processor is free) →
+one `exchange` with Redis that settles all of it and asks for as many jobs as there is room for →
+offer what came. So the more jobs there are, the more of them share a round trip. When nothing is
+to be had, the `listener` waits for a token and the fetcher for the listener.
 
-What it remembers: `held`, every ticket that Redis believes to be in progress here. A ticket leaves `held` only when an exchange
-has confirmed its end. A lost reply changes nothing: the same call is made again, with the same tickets.
+What it remembers: `held`, every ticket that Redis believes to be in progress here. A ticket
+leaves `held` only when an exchange has confirmed its end. A lost reply changes nothing: the same
+call is made again, with the same tickets.
 """
 
 from __future__ import annotations
@@ -109,7 +112,9 @@ class Fetcher:
         self._events.put(_WAKE)
 
     def abandon(self, unit: Unit, settlement: Settlement) -> None:
-        """Settle a job whose processor still runs it: the worker stops. Its own late end is ignored."""
+        """Settle a job whose processor still runs it: the worker stops. Its own late end is
+        ignored.
+        """
         self._events.put((unit, settlement))
 
     def end(self) -> None:
@@ -305,7 +310,9 @@ class Fetcher:
         self._ended_tickets.discard(ticket)
 
     def _hear_errors(self, reply: ExchangeReply) -> None:
-        """Errors of single keys. Those that say "not now" are an outage, the others are told now and then."""
+        """Errors of single keys. Those that say "not now" are an outage, the others are told now
+        and then.
+        """
         away = [each for each in reply.errors if _passing(each)]
         if away:
             self._outage.failed("Fetching", redis.ResponseError(away[0].partition(": ")[2]))

@@ -1,7 +1,8 @@
 """The listener: blocks on the token lists while the worker is idle, so that the fetcher need not.
 
-Armed by the fetcher when nothing was to be had, it waits for one token (or for the end of the block) and tells the fetcher,
-which then looks. One look every two seconds remains without any token: a token may have gone down with a worker.
+Armed by the fetcher when nothing was to be had, it waits for one token (or for the end of the
+block) and tells the fetcher, which then looks. One look every two seconds remains without any
+token: a token may have gone down with a worker.
 """
 
 from __future__ import annotations

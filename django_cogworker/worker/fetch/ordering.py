@@ -9,7 +9,9 @@ from django_cogworker.conf import QueueWeight
 
 
 class Ordering:
-    """`strict`: always as listed. `weighted`: at random, a queue of weight 3 three times as often first as one of weight 1."""
+    """`strict`: always as listed. `weighted`: at random, a queue of weight 3 three times as often
+    first as one of weight 1.
+    """
 
     def __init__(self, queues: Sequence[QueueWeight], order: str) -> None:
         self.names = [each.name for each in queues]

@@ -1,7 +1,8 @@
 """How many jobs beyond the free processors may be fetched, by the pace of the last moments.
 
-A job must never wait in one worker's memory while another could run it. So the allowance is only what the processors will
-have taken within a few milliseconds: nothing for jobs of human length, some dozens for jobs of a fraction of a millisecond.
+A job must never wait in one worker's memory while another could run it. So the allowance is only
+what the processors will have taken within a few milliseconds: nothing for jobs of human length,
+some dozens for jobs of a fraction of a millisecond.
 """
 
 from __future__ import annotations
