@@ -4,10 +4,18 @@ jobs.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from django.apps import AppConfig
 from django.core import checks
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
+
+
+def _call(path: str) -> Any:
+    """Import on first use: production never loads the test modes."""
+    return import_string(path)()
 
 
 class CogworkerConfig(AppConfig):
@@ -28,6 +36,6 @@ class CogworkerConfig(AppConfig):
         checks.register(own_checks.check_other_apps, own_checks.TAG)
         for mode in ("fake", "inline"):
             path = f"django_cogworker.testing.{mode}.the_transport"
-            transport.register_transport(mode, lambda path=path: import_string(path)())
+            transport.register_transport(mode, partial(_call, path))
         features.load()
         registry.autodiscover()

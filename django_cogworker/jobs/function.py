@@ -83,7 +83,7 @@ class FunctionJob(Call[P], Generic[P, R]):
         return f"<job {self.job_name}>"
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # pickled by reference, as functions are
+        return str(self._function.__qualname__)  # pickled by reference, as functions are
 
     def _make(self, context: JobContext) -> tuple[Any, Callable[..., Any]]:
         return self, self._function

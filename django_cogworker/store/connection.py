@@ -25,7 +25,7 @@ def make_client(
     target: Target, *, size: int, name: str, call_timeout: float = CALL_TIMEOUT
 ) -> redis.Redis:
     """A client with a pool of its own of at most `size` connections; no connection is opened yet."""
-    pool = redis.BlockingConnectionPool(
+    pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]
         connection_class=target.connection_class,
         max_connections=size,
         timeout=POOL_WAIT,

@@ -11,6 +11,8 @@ from typing import Any
 
 import redis
 
+from django_cogworker.exceptions import EmbeddedServerError
+
 
 class EmbeddedConnection(redis.UnixDomainSocketConnection):
     """A unix socket connection that starts the embedded server where it does not run yet."""
@@ -18,12 +20,16 @@ class EmbeddedConnection(redis.UnixDomainSocketConnection):
     def __init__(
         self, *, directory: Path, binary: Path | None = None, path: str = "", **kwargs: Any
     ) -> None:
-        super().__init__(path=path, **kwargs)
+        super().__init__(path=path, **kwargs)  # type: ignore[no-untyped-call]
         self._directory = directory
         self._binary = binary
 
     def _connect(self) -> Any:
         from django_cogworker.store.embedded import ensure_server
 
-        self.path = str(ensure_server(self._directory, self._binary))
-        return super()._connect()
+        try:
+            self.path = str(ensure_server(self._directory, self._binary))
+        except EmbeddedServerError as error:
+            # For whoever retries this is a server that is away; the cure stands in the message.
+            raise redis.ConnectionError(str(error)) from error
+        return super()._connect()  # type: ignore[no-untyped-call]

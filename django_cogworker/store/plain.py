@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import redis
 
@@ -48,7 +49,8 @@ class PlainVerbs:
     reliable = False
 
     def __init__(self, client: redis.Redis, keys: Keys, config: Config) -> None:
-        self._client = client
+        # redis-py types replies as the union of all that any option may give.
+        self._client: Any = client
         self._keys = keys
         self._dead_max_jobs = config.dead_max_jobs
         self._dead_max_age = config.dead_max_age
@@ -255,9 +257,7 @@ class PlainVerbs:
 
     # Pieces.
 
-    def _put(
-        self, pipe: redis.Redis, queue: str, priority: int, payload: bytes, *, front: bool
-    ) -> None:
+    def _put(self, pipe: Any, queue: str, priority: int, payload: bytes, *, front: bool) -> None:
         names = self._keys.queue(queue)
         if priority:
             # Milliseconds keep the order of arrival inside a band well enough without a script.
@@ -269,12 +269,12 @@ class PlainVerbs:
             pipe.lpush(names.jobs, payload)
         self._leave_token(pipe, names.tokens)
 
-    def _bury(self, pipe: redis.Redis, payload: bytes, now: float) -> None:
+    def _bury(self, pipe: Any, payload: bytes, now: float) -> None:
         pipe.zadd(self._keys.dead, {payload: now})
         pipe.zremrangebyscore(self._keys.dead, "-inf", now - self._dead_max_age)
         pipe.zremrangebyrank(self._keys.dead, 0, -(self._dead_max_jobs + 1))
 
-    def _effect(self, pipe: redis.Redis, effect: Effect) -> None:
+    def _effect(self, pipe: Any, effect: Effect) -> None:
         key, args = effect.key, effect.args
         if effect.op == "hincrby":
             pipe.hincrby(key, str(args[0]), int(args[1]))
@@ -304,12 +304,12 @@ class PlainVerbs:
         pipe.execute(raise_on_error=False)
 
     @staticmethod
-    def _leave_token(pipe: redis.Redis, key: str) -> None:
+    def _leave_token(pipe: Any, key: str) -> None:
         pipe.lpush(key, "1")
         pipe.ltrim(key, 0, 0)
 
     @staticmethod
-    def _first_error(pipe: redis.Redis) -> str | None:
+    def _first_error(pipe: Any) -> str | None:
         """Run the transaction; the text of the first reply that is an error of one key."""
         answers: Iterable[object] = pipe.execute(raise_on_error=False)
         for answer in answers:

@@ -51,7 +51,7 @@ _FOREIGN_KEYS = frozenset(
 class Target:
     """A server and database, ready for a pool."""
 
-    connection_class: type[redis.connection.AbstractConnection]
+    connection_class: type[Any]
     options: Mapping[str, Any]
     description: str
 
@@ -83,7 +83,7 @@ def resolve(config: Config) -> Target:
 
 def _from_url(url: str, more: Mapping[str, Any]) -> Target:
     try:
-        options = dict(parse_url(url))
+        options: dict[str, Any] = dict(parse_url(url))  # type: ignore[no-untyped-call]
     except ValueError as error:
         raise ConfigurationError(f"COGWORKER_REDIS: the URL cannot be read: {error}.") from None
     kind = options.pop("connection_class", redis.Connection)
@@ -92,7 +92,7 @@ def _from_url(url: str, more: Mapping[str, Any]) -> Target:
 
 
 def _from_options(options: dict[str, Any]) -> Target:
-    kind: type[redis.connection.AbstractConnection] = redis.Connection
+    kind: type[Any] = redis.Connection
     if "unix_socket_path" in options:
         options["path"] = options.pop("unix_socket_path")
         kind = redis.UnixDomainSocketConnection

@@ -180,7 +180,7 @@ class Processor:
         dies = decision.outcome in ("dead", "killed")
         if dies:
             filed.done = threading.Event()
-        self._desk.settle(unit, filed)
+        # Said before the job is filed: its retry may start the moment after.
         announce(
             job_failed,
             target,
@@ -189,6 +189,7 @@ class Processor:
             error=error,
             outcome=decision.outcome,
         )
+        self._desk.settle(unit, filed)
         if filed.done is not None:
             # The hooks come after the job is in the dead set; while Redis is away they wait with this processor.
             filed.done.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -35,12 +36,13 @@ class Script:
 
     def run(self, client: redis.Redis, keys: list[str], args: list[Any]) -> Any:
         """Run it. A missing script was not begun, so sending the text repeats nothing."""
+        run: Callable[..., Any] = client.execute_command
         try:
-            return client.execute_command("EVALSHA", self.sha, len(keys), *keys, *args)
+            return run("EVALSHA", self.sha, len(keys), *keys, *args)
         except redis.ResponseError as error:
             if not is_missing_script(error):
                 raise
-        return client.execute_command("EVAL", self.text, len(keys), *keys, *args)
+        return run("EVAL", self.text, len(keys), *keys, *args)
 
 
 @functools.cache

@@ -1,0 +1,60 @@
+"""Workers that live: what they say of themselves, and commands for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django_cogworker.store.scripted import text
+from django_cogworker.store.store import get_store
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Process:
+    """One worker as of its last beat. `info` has hostname, pid, queues, concurrency, versions …"""
+
+    identity: str
+    info: dict[str, Any]
+    busy: int
+    quiet: bool
+    beat: float
+
+    def ask_to_quiet(self) -> bool:
+        """Ask it to fetch no more; it hears that with its next beat. False where it is gone."""
+        return get_store().signal(self.identity, "quiet")
+
+    def ask_to_resume(self) -> bool:
+        """Ask a quiet worker to work again."""
+        return get_store().signal(self.identity, "resume")
+
+    def ask_to_stop(self) -> bool:
+        """Ask it to stop in good order. A later quiet or resume does not undo it."""
+        return get_store().signal(self.identity, "stop")
+
+
+class ProcessSet:
+    """The workers that live. One round trip for the names, one for all of them."""
+
+    def __iter__(self) -> Iterator[Process]:
+        store = get_store()
+        names: Any = store.client.smembers(store.keys.processes)
+        identities = sorted(text(each) for each in names)
+        pipe = store.client.pipeline(transaction=False)
+        for each in identities:
+            pipe.hmget(store.keys.process(each), "info", "busy", "quiet", "beat")
+        gone = []
+        for identity, (info, busy, quiet, beat) in zip(identities, pipe.execute(), strict=True):
+            if info is None:
+                gone.append(identity)
+                continue
+            yield Process(
+                identity, json.loads(info), int(busy or 0), quiet == b"true", float(beat or 0)
+            )
+        if gone:
+            # Their presence has expired; who they were is of no use here any more.
+            store.client.srem(store.keys.processes, *gone)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

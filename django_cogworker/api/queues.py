@@ -1,0 +1,79 @@
+"""Queues: how long they are, how late, paused or not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django_cogworker.conf import check_queue_name
+from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
+from django_cogworker.payload.codec import decode
+from django_cogworker.store.scripted import text
+from django_cogworker.store.store import get_store
+
+
+class Queue:
+    """One queue by name. It need not exist: then it is empty."""
+
+    def __init__(self, name: str = "default") -> None:
+        try:
+            self.name = check_queue_name(name)
+        except ValueError as error:
+            raise InvalidPayload(f"{name!r} is no queue: {error}.") from None
+        self._store = get_store()
+        self._keys = self._store.keys.queue(self.name)
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+    @property
+    def size(self) -> int:
+        """How many jobs wait here, those with a priority included."""
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.llen(self._keys.jobs)
+        pipe.zcard(self._keys.priority)
+        return sum(pipe.execute())
+
+    @property
+    def latency(self) -> float:
+        """Seconds that the oldest job of the list has waited; 0 for an empty queue.
+
+        An entry that is no job counts as just arrived.
+        """
+        oldest: Any = self._store.client.lindex(self._keys.jobs, -1)
+        if oldest is None:
+            return 0.0
+        try:
+            payload = decode(oldest)
+        except UnparseablePayload:
+            return 0.0
+        since = payload.get("enqueued_at", payload.get("created_at"))
+        return max(0.0, time.time() - since) if isinstance(since, (int, float)) else 0.0
+
+    @property
+    def paused(self) -> bool:
+        return bool(self._store.client.sismember(self._store.keys.paused, self.name))
+
+    def pause(self) -> bool:
+        """Let no worker fetch from this queue; false where it was paused already."""
+        return self._store.pause(self.name)
+
+    def resume(self) -> bool:
+        """Let workers fetch again; false where it was not paused."""
+        return self._store.resume(self.name)
+
+    def clear(self) -> int:
+        """Delete every waiting job; how many there were. Not to be undone."""
+        pipe = self._store.client.pipeline(transaction=True)
+        pipe.llen(self._keys.jobs)
+        pipe.zcard(self._keys.priority)
+        pipe.unlink(self._keys.jobs, self._keys.priority, self._keys.tokens)
+        waiting, prioritised, _ = pipe.execute()
+        return int(waiting) + int(prioritised)
+
+
+def all_queues() -> list[Queue]:
+    """Every queue that ever held a job or was read by a worker, by name."""
+    store = get_store()
+    names: Any = store.client.smembers(store.keys.queues)
+    return [Queue(each) for each in sorted(text(name) for name in names)]

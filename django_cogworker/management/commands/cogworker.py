@@ -1,0 +1,158 @@
+"""`manage.py cogworker …`: look and steer from the command line. Each reading verb has `--json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+
+import redis
+from django.core.management.base import BaseCommand, CommandError
+
+from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues
+from django_cogworker.exceptions import CogworkerError
+
+
+class Command(BaseCommand):
+    help = "Shows and steers queues and workers."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+        def verb(name: str, text: str) -> ArgumentParser:
+            added: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+            return added
+
+        for name, text in (
+            ("stats", "Counters and sizes."),
+            ("queues", "Each queue: size, latency in seconds, paused or not."),
+            ("workers", "Each worker: identity, running jobs, queues, quiet or not."),
+        ):
+            verb(name, text).add_argument("--json", action="store_true", help="As JSON.")
+        for name, text in (
+            ("pause", "Fetch no more from a queue."),
+            ("resume", "Fetch again from a queue."),
+            ("clear", "Delete every waiting job of a queue."),
+        ):
+            added = verb(name, text)
+            added.add_argument("queue")
+            if name == "clear":
+                added.add_argument("--yes", action="store_true", help="Do not ask.")
+        for name, text in (
+            ("quiet", "Let a worker fetch no more."),
+            ("unquiet", "Let a quiet worker work again."),
+            ("stop", "Let a worker stop in good order."),
+        ):
+            verb(name, text).add_argument(
+                "identity", help="As `cogworker workers` shows it, or all."
+            )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            getattr(self, f"_{options['verb']}")(options)
+        except CogworkerError as error:
+            raise CommandError(str(error)) from error
+        except redis.ResponseError as error:
+            raise CommandError(f"Redis refuses: {error}") from error
+        except (redis.RedisError, OSError) as error:
+            raise CommandError(f"Redis cannot be reached: {error}") from error
+
+    # Look.
+
+    def _stats(self, options: dict[str, Any]) -> None:
+        stats = dataclasses.asdict(Stats.now())
+        if options["json"]:
+            self.stdout.write(json.dumps(stats))
+            return
+        del stats["queues"]
+        for name, value in stats.items():
+            self.stdout.write(f"{name:<12}{value:>12}")
+
+    def _queues(self, options: dict[str, Any]) -> None:
+        rows = [
+            {
+                "name": each.name,
+                "size": each.size,
+                "latency": round(each.latency, 3),
+                "paused": each.paused,
+            }
+            for each in all_queues()
+        ]
+        self._table(rows, options["json"], "No queue has held a job yet.")
+
+    def _workers(self, options: dict[str, Any]) -> None:
+        rows = [
+            {
+                "identity": each.identity,
+                "busy": f"{each.busy}/{each.info.get('concurrency')}",
+                "queues": ",".join(dict.fromkeys(each.info.get("queues", []))),
+                "quiet": each.quiet,
+                "memory_kb": each.info.get("rss_kb"),
+            }
+            for each in ProcessSet()
+        ]
+        self._table(rows, options["json"], "No worker lives.")
+
+    def _table(self, rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(rows))
+            return
+        if not rows:
+            self.stdout.write(empty)
+            return
+        widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in rows[0]}
+        self.stdout.write("  ".join(name.upper().ljust(width) for name, width in widths.items()))
+        for row in rows:
+            self.stdout.write(
+                "  ".join(str(row[name]).ljust(width) for name, width in widths.items())
+            )
+
+    # Steer.
+
+    def _pause(self, options: dict[str, Any]) -> None:
+        changed = self._known_queue(options).pause()
+        self.stdout.write("Paused." if changed else "It was paused already.")
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        changed = self._known_queue(options).resume()
+        self.stdout.write("Resumed." if changed else "It was not paused.")
+
+    def _clear(self, options: dict[str, Any]) -> None:
+        queue = self._known_queue(options)
+        if not options["yes"]:
+            answer = input(f"Delete all {queue.size} jobs of queue {queue.name}? Type yes: ")
+            if answer.strip() != "yes":
+                raise CommandError("Nothing was deleted.")
+        self.stdout.write(f"{queue.clear()} jobs deleted.")
+
+    @staticmethod
+    def _known_queue(options: dict[str, Any]) -> Queue:
+        queue = Queue(options["queue"])
+        known = [each.name for each in all_queues()]
+        if queue.name not in known:
+            raise CommandError(
+                f"There is no queue {queue.name!r}. Known: {', '.join(known) or 'none yet'}."
+            )
+        return queue
+
+    def _quiet(self, options: dict[str, Any]) -> None:
+        self._ask(options, Process.ask_to_quiet)
+
+    def _unquiet(self, options: dict[str, Any]) -> None:
+        self._ask(options, Process.ask_to_resume)
+
+    def _stop(self, options: dict[str, Any]) -> None:
+        self._ask(options, Process.ask_to_stop)
+
+    def _ask(self, options: dict[str, Any], ask: Callable[[Process], bool]) -> None:
+        wanted = options["identity"]
+        living = list(ProcessSet())
+        chosen = [each for each in living if wanted in ("all", each.identity)]
+        if not chosen:
+            known = ", ".join(each.identity for each in living) or "none"
+            raise CommandError(f"There is no worker {wanted!r}. Living: {known}.")
+        for each in chosen:
+            done = ask(each)
+            self.stdout.write(f"{each.identity}: {'asked' if done else 'gone'}")
