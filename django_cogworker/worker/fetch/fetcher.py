@@ -152,9 +152,9 @@ class Fetcher:
         # A token in our hands goes back by a look without wishes, or the jobs it stands for wait for nobody.
         looking = self._token or (self._look and wanted > 0)
         if settling or looking:
-            self._exchange(wanted if (looking or settling) else 0)
-        elif wanted > 0 and self._open:
-            self.listener.arm()
+            self._exchange(wanted)
+        if not self._look and self._wanted() > 0:
+            self.listener.arm()  # room is left and nothing is to be had: wait for a token
 
     def _patience(self) -> float:
         """How long the next wait for an event may last."""
