@@ -10,7 +10,9 @@ Test modes look at what waits here, since the transaction of a `TestCase` never 
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -25,10 +27,20 @@ _waiting: weakref.WeakSet[Pending] = weakref.WeakSet()
 _waiting_lock = threading.Lock()
 
 
+def _renew_lock() -> None:
+    """A fork may copy the lock while another thread, which the child does not have, holds it."""
+    global _waiting_lock
+    _waiting_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 class Pending:
     """Jobs that wait for a commit, in the thread that enqueued them."""
 
-    __slots__ = ("__weakref__", "_aliases", "_any_alias", "_push", "jobs", "number", "thread")
+    __slots__ = ("__weakref__", "_aliases", "_any_alias", "_committed", "_push", "jobs", "number", "thread")
 
     def __init__(
         self, jobs: Sequence[Outgoing], push: Callable[[Sequence[Outgoing]], None], any_alias: bool
@@ -39,6 +51,7 @@ class Pending:
         self._push = push
         self._any_alias = any_alias
         self._aliases: set[str] = set()
+        self._committed: set[str] = set()
 
     def wait_for(self, aliases: Iterable[str]) -> None:
         for alias in aliases:
@@ -47,10 +60,14 @@ class Pending:
 
     def committed(self, alias: str) -> None:
         self._aliases.discard(alias)
+        self._committed.add(alias)
         if self._aliases:
             return
-        # Another alias may have been opened meanwhile, and be open still.
-        later = open_aliases() if self._any_alias else []
+        # Another alias may have been opened meanwhile, and be open still. One that has committed is
+        # not waited for twice: what is open there now is another transaction (or a test's own, when
+        # `captureOnCommitCallbacks` calls us, and it would call us for ever).
+        opened = open_aliases() if self._any_alias else []
+        later = [each for each in opened if each not in self._committed]
         if later:
             self.wait_for(later)
             return
@@ -107,8 +124,19 @@ def defer(
 
 
 def waiting() -> list[Pending]:
-    """What waits in this thread, oldest first."""
-    thread = threading.get_ident()
+    """What waits in this thread, oldest first; asked from a coroutine, what waits in any thread.
+
+    The synchronous code of a coroutine, and so its transactions, run in another thread than itself.
+    """
+    thread = None if _in_coroutine() else threading.get_ident()
     with _waiting_lock:
-        found = [each for each in _waiting if each.thread == thread]
+        found = [each for each in _waiting if thread is None or each.thread == thread]
     return sorted(found, key=lambda each: each.number)
+
+
+def _in_coroutine() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
