@@ -38,7 +38,7 @@ logger = logging.getLogger("django_cogworker")
 T = TypeVar("T")
 
 #: Seconds that an idle worker blocks on its tokens before it looks by itself.
-BLOCK = 2.0
+BLOCK = 2
 #: The first versions whose commands our scripts need.
 MINIMUM_VERSION = (6, 2)
 

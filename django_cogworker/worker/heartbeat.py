@@ -34,6 +34,8 @@ INTERVAL = 5.0
 AGAIN = 1.0
 #: A worker without a good beat for (orphan threshold - this) seconds starts no further job.
 CAUTION = 10.0
+#: With a short threshold all of these shrink, so that several beats fit into it.
+BEATS_PER_THRESHOLD = 6
 
 
 class Heartbeat:
@@ -57,7 +59,10 @@ class Heartbeat:
         self._command = command
         self._queues = [each.name for each in config.queues]
         self._started_at = round(time.time(), 3)
-        self._patience = max(1.0, config.orphan_threshold - CAUTION)
+        threshold = config.orphan_threshold
+        self._interval = min(INTERVAL, threshold / BEATS_PER_THRESHOLD)
+        self._again = min(AGAIN, self._interval)
+        self._patience = threshold - min(CAUTION, threshold / 3)
         self._facts = self._fixed_facts(config)
         self._beat_hooks = features.taking_part("beat")
         self._wake = threading.Event()
@@ -107,7 +112,7 @@ class Heartbeat:
                 return True
             except (redis.RedisError, OSError) as error:
                 self._outage.failed("The first beat", error)
-            self._wake.wait(AGAIN)
+            self._wake.wait(self._again)
         return False
 
     def is_fresh(self) -> bool:
@@ -124,7 +129,7 @@ class Heartbeat:
 
     def loop(self) -> None:
         """The thread's body."""
-        wait = INTERVAL
+        wait = self._interval
         while True:
             self._wake.wait(wait)
             self._wake.clear()
@@ -133,10 +138,10 @@ class Heartbeat:
             self.last_tick = time.monotonic()
             try:
                 self.beat()
-                wait = INTERVAL
+                wait = self._interval
             except (redis.RedisError, OSError) as error:
                 self._outage.failed("A beat", error)
-                wait = AGAIN
+                wait = self._again
                 continue
             for hook in self._beat_hooks:
                 try:

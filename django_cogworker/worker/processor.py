@@ -74,6 +74,10 @@ class Processor:
             while (unit := self._hand.take()) is not None:
                 try:
                     self._process(unit)
+                except BaseException:
+                    # A fault of ours: the job may have run, so it does not go back to its queue.
+                    logger.critical("A processor failed at its own work.", exc_info=True)
+                    self._desk.settle(unit, settlement.after_a_fault(unit))
                 finally:
                     self._hand.done(unit)
         finally:
@@ -142,6 +146,12 @@ class Processor:
             decision = decisions[-1][1] if decisions else decide(definition, payload, problem)
             self._fail(unit, payload, definition, problem, decision)
             return
+        # The end of the job is noted first; nothing that comes after can make it run again.
+        effects = self._effects(payload, "finished")
+        if effects:
+            self._desk.settle(unit, settlement.finished(unit, effects))
+        else:
+            self._desk.finished(unit)
         if logger.isEnabledFor(logging.INFO):
             logger.info(
                 "%s %s finished in %.3f s.",
@@ -152,11 +162,6 @@ class Processor:
             )
         if job_finished.receivers:
             announce(job_finished, definition.target, jid=jid, payload=payload, duration=duration)
-        effects = self._effects(payload, "finished")
-        if effects:
-            self._desk.settle(unit, settlement.finished(unit, effects))
-        else:
-            self._desk.finished(unit)
 
     def _tidy(self, jid: str) -> None:
         try:

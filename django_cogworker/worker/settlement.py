@@ -86,6 +86,11 @@ def waiting(unit: Unit, payload: dict[str, Any]) -> Settlement | None:
     return Settlement(unit.ticket, "schedule", record, delay=UNKNOWN_PAUSE)
 
 
+def after_a_fault(unit: Unit) -> Settlement:
+    """Our own code failed with the job: it waits as it was fetched, and is tried again."""
+    return Settlement(unit.ticket, "retry", unit.payload, INTERRUPT_PAUSE, counter="failed")
+
+
 def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
     """Back to the front of its queue because the worker stops; with the number of such
     interruptions.

@@ -42,6 +42,8 @@ HOLD = 0.05
 COMPANY = 0.002
 #: The most that one call settles.
 MOST_SETTLED = 500
+#: The most that one call fetches: a script can only handle so many values at once.
+MOST_FETCHED = 1000
 #: How long a settlement waits that Redis could not carry out (a key of the wrong type) before it is tried again.
 LATER = 5.0
 
@@ -219,7 +221,8 @@ class Fetcher:
     def _wanted(self) -> int:
         if not self._open:
             return 0
-        return max(0, self._concurrency + self._rate.allowance() - self._unfinished)
+        room = self._concurrency + self._rate.allowance() - self._unfinished
+        return max(0, min(room, MOST_FETCHED))
 
     def _return_untaken(self) -> None:
         """Give back what no processor took in time, or all of it when fetching has ended."""
