@@ -37,6 +37,8 @@ FLEET_GAP = 15
 #: What cannot be moved to its queue waits so long before the next try, so that it starves nobody (seconds).
 POSTPONE = 60
 SIGNAL_TTL = 60
+#: For so long a late packet of a worker that is gone may still arrive.
+TOMBSTONE_TTL = 86_400
 
 
 def current_hour() -> int:
@@ -213,8 +215,9 @@ class ScriptedVerbs:
                     keys.signal(identity),
                     keys.workers(identity),
                     keys.holders,
+                    keys.tombstone(identity),
                 ],
-                [identity],
+                [identity, TOMBSTONE_TTL],
             )
         )
 

@@ -136,28 +136,35 @@ local function take_queue(base, head)
   return problem
 end
 
+local function is_paused(queue)
+  local reply = redis.pcall('SISMEMBER', KEYS[4], queue)
+  if type(reply) == 'table' then errors[#errors + 1] = queue .. ': ' .. reply.err end
+  return reply == 1
+end
+
 local granted = tonumber(redis.call('HGET', holders, identity) or '0')
 if wanted > 0 and first < granted then
-  -- A repeat, or a late packet was quicker: hand out what these tickets hold.
+  -- A repeat, or a late packet was quicker: hand out what these tickets hold, and nothing else.
   local last = math.min(first + wanted, granted)
   for ticket = first, last - 1 do
     local field = string.format('%.0f', ticket)
     local value = redis.call('HGET', workers, field)
     if value then jobs[#jobs + 1], jobs[#jobs + 2] = field, value end
   end
-  upto = last
-elseif queue_count > 0 then
-  local stamp = string.format('%.0f', now * 1000)
-  for number = 1, queue_count do
-    local queue = ARGV[names + number]
-    local base = 11 + (number - 1) * 3
-    if redis.call('SISMEMBER', KEYS[4], queue) == 0 then
-      if wanted > 0 then
-        local problem = take_queue(base, stamp .. ' ' .. queue .. '\n')
-        if problem then errors[#errors + 1] = queue .. ': ' .. problem end
-      end
-      if wanted == 0 and left_behind(base) then leave_token(KEYS[base + 2]) end
+  upto, wanted = last, 0
+end
+
+-- Where nothing is wanted (any more), jobs that are left get their token back.
+local stamp = string.format('%.0f', now * 1000)
+for number = 1, queue_count do
+  local queue = ARGV[names + number]
+  local base = 11 + (number - 1) * 3
+  if not is_paused(queue) then
+    if wanted > 0 then
+      local problem = take_queue(base, stamp .. ' ' .. queue .. '\n')
+      if problem then errors[#errors + 1] = queue .. ': ' .. problem end
     end
+    if wanted == 0 and left_behind(base) then leave_token(KEYS[base + 2]) end
   end
 end
 
