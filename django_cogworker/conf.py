@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -33,10 +34,25 @@ Parser = Callable[[Any], Any]
 
 URL_SCHEMES = ("redis", "rediss", "unix")
 EMBEDDED = "embedded"
+#: The longest time that a setting may name: what a `timedelta` can hold.
+MAX_SECONDS = timedelta.max.total_seconds()
 
 #: What decides the wire protocol and our rules for time-outs and retries; a project cannot set it.
 RESERVED_REDIS_OPTIONS = frozenset(
-    {"decode_responses", "protocol", "retry", "retry_on_error", "retry_on_timeout", "encoding"}
+    {
+        "client_name",
+        "connection_class",
+        "connection_pool",
+        "decode_responses",
+        "encoding",
+        "max_connections",
+        "protocol",
+        "retry",
+        "retry_on_error",
+        "retry_on_timeout",
+        "socket_connect_timeout",
+        "socket_timeout",
+    }
 )
 
 
@@ -98,7 +114,7 @@ def parse_seconds(value: Any) -> float:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
-        or not 0 < value < float("inf")
+        or not 0 < value <= MAX_SECONDS
     ):
         raise ValueError("a positive number of seconds, or a timedelta")
     return float(value)
@@ -159,11 +175,17 @@ def _prefix(value: Any) -> str:
 
 
 def check_queue_name(name: Any) -> str:
-    """A queue's name as it may be: printable text without spaces, at most 200 characters."""
+    """A queue's name as it may be: printable text without spaces, at most 200 characters.
+
+    The endings that name a queue's other keys are refused: `a:priority` would be the list of one
+    queue and the sorted set of another.
+    """
     if not isinstance(name, str) or not name or len(name) > 200:
         raise ValueError("a queue's name is a text of 1 to 200 characters")
     if not name.isprintable() or any(each.isspace() for each in name):
         raise ValueError("a queue's name has no spaces and no control characters")
+    if name.endswith((":priority", ":tokens")):
+        raise ValueError("a queue's name does not end in ':priority' or ':tokens'")
     return name
 
 
@@ -190,16 +212,33 @@ def _redis(value: Any) -> str | Mapping[str, Any]:
     if isinstance(value, str):
         if value == EMBEDDED:
             return value
-        scheme = urlsplit(value).scheme
-        if scheme not in URL_SCHEMES:
+        if _scheme(value) not in URL_SCHEMES:
             raise ValueError(
                 "a URL that begins with redis://, rediss:// or unix://, 'embedded', a dict of redis-py "
                 "options, or {'cache': alias}"
             )
+        _check_database(value)
         return value
     if isinstance(value, Mapping):
         return _redis_options(dict(value))
     raise ValueError("a URL, 'embedded', a dict of redis-py options, or {'cache': alias}")
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:  # an unfinished [ of an IPv6 address
+        return ""
+
+
+def _check_database(url: str) -> None:
+    """redis-py takes database 0 for a path that is no number."""
+    parts = urlsplit(url)
+    path = parts.path.strip("/")
+    if parts.scheme != "unix" and path and not (path.isascii() and path.isdecimal()):
+        raise ValueError(
+            "a URL whose path is the number of a database, such as redis://host:6379/0"
+        )
 
 
 def _redis_options(options: dict[str, Any]) -> Mapping[str, Any]:
@@ -212,8 +251,10 @@ def _redis_options(options: dict[str, Any]) -> Mapping[str, Any]:
         raise ValueError(f"a dict of redis-py options without {', '.join(reserved)}, which we set")
     if not any(key in options for key in ("host", "url", "unix_socket_path")):
         raise ValueError("a dict of redis-py options with 'host', 'url' or 'unix_socket_path'")
-    if "url" in options and urlsplit(str(options["url"])).scheme not in URL_SCHEMES:
-        raise ValueError("a 'url' that begins with redis://, rediss:// or unix://")
+    if "url" in options:
+        if _scheme(str(options["url"])) not in URL_SCHEMES:
+            raise ValueError("a 'url' that begins with redis://, rediss:// or unix://")
+        _check_database(str(options["url"]))
     return options
 
 
@@ -261,12 +302,18 @@ class Setting:
 
 
 def _shown(value: Any) -> str:
-    """The value for a message, without the password of a URL."""
-    if isinstance(value, str) and "@" in value:
-        parts = urlsplit(value)
-        return repr(parts._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl())
-    if isinstance(value, Mapping) and "password" in value:
-        return repr({**value, "password": "***"})
+    """The value for a message, without passwords. A URL may be too wrong to be taken apart."""
+    if isinstance(value, Mapping):
+        pairs = [
+            f"{key!r}: {'***' if 'password' in str(key).lower() else _shown(each)}"
+            for key, each in value.items()
+        ]
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, str):
+        before, at, place = value.rpartition("@")
+        scheme, slashes, _ = before.partition("://")
+        shown = f"{scheme if slashes else ''}{slashes}***@{place}" if at else value
+        return repr(re.sub(r"(password=)[^&]*", r"\1***", shown))
     return repr(value)
 
 

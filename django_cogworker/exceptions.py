@@ -32,6 +32,12 @@ class ArgumentError(CogworkerError, TypeError):
     """A job's arguments do not fit its signature, or cannot survive the way through Redis."""
 
 
+class UnencodableArgument(ArgumentError, InvalidPayload):
+    """An argument of an allowed type has a value that JSON cannot hold, such as a number of 5,000
+    digits.
+    """
+
+
 class PayloadTooLarge(CogworkerError, ValueError):
     """An encoded job is larger than `COGWORKER_PAYLOAD_MAX`."""
 

@@ -40,7 +40,16 @@ if hasattr(os, "register_at_fork"):
 class Pending:
     """Jobs that wait for a commit, in the thread that enqueued them."""
 
-    __slots__ = ("__weakref__", "_aliases", "_any_alias", "_committed", "_push", "jobs", "number", "thread")
+    __slots__ = (
+        "__weakref__",
+        "_aliases",
+        "_any_alias",
+        "_committed",
+        "_push",
+        "jobs",
+        "number",
+        "thread",
+    )
 
     def __init__(
         self, jobs: Sequence[Outgoing], push: Callable[[Sequence[Outgoing]], None], any_alias: bool

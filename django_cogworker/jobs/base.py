@@ -13,6 +13,7 @@ pass on to type checkers.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
@@ -172,6 +173,14 @@ def _doc_of(name: str) -> str:
     return getattr(Call, name).__doc__ or ""
 
 
+def _inherited_options(cls: type[Job]) -> dict[str, Any]:
+    """What all bases say, each overridden by those before it in the order of Python's look-ups."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        found.update(vars(base).get("_own_options", {}))
+    return found
+
+
 class Job:
     """Base of job classes; options are class keywords and are inherited."""
 
@@ -180,6 +189,7 @@ class Job:
     #: Exceptions that end the job at once, without retry and without the dead set.
     discard_on: ClassVar[tuple[type[BaseException], ...]] = ()
 
+    _own_options: ClassVar[JobOptions] = {}
     _options: ClassVar[Options] = no_options()
     _definition: ClassVar[Definition | None] = None
     _context: JobContext | None = None
@@ -200,7 +210,8 @@ class Job:
         """`aliases` are further names under which payloads may ask for this very class."""
         super().__init_subclass__()
         name = f"{cls.__module__}.{cls.__qualname__}"
-        cls._options = cls._options.merged(options, name)
+        cls._own_options = options
+        cls._options = no_options().merged(_inherited_options(cls), name)
         cls._definition = None
         perform = getattr(cls, "perform", None)
         if perform is None:
@@ -214,10 +225,12 @@ class Job:
             options=cls._options,
             function=perform,
             make=cls._make,
-            bound=True,
+            bound=not isinstance(
+                inspect.getattr_static(cls, "perform"), (classmethod, staticmethod)
+            ),
             hook=functools.partial(getattr, cls),
         )
-        registry.register(cls._definition, tuple(aliases))
+        registry.register(cls._definition, registry.as_aliases(aliases))
 
     # Hooks that a subclass may define.
 

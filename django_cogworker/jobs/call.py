@@ -39,7 +39,7 @@ class Call(Generic[P]):
         merged = self._options.merged(options, f"{self._definition.name}.set()")
         return Call(self._definition, merged)
 
-    def perform_async(self, *args: P.args, **kwargs: P.kwargs) -> str | None:
+    def perform_async(self, /, *args: P.args, **kwargs: P.kwargs) -> str | None:
         """Enqueue now. Returns the jid, or `None` where a duplicate was refused.
 
         Inside `transaction.atomic()` the push waits for the commit; the jid is returned at once.
@@ -68,7 +68,7 @@ class Call(Generic[P]):
         due = None if at is None else due_at(at)
         return enqueue_many(self._payloads(calls, due), on_commit=self._options["on_commit"])
 
-    async def aperform_async(self, *args: P.args, **kwargs: P.kwargs) -> str | None:
+    async def aperform_async(self, /, *args: P.args, **kwargs: P.kwargs) -> str | None:
         """`perform_async` for coroutines."""
         return await _in_sync_thread(self.perform_async, *args, **kwargs)
 
@@ -95,16 +95,19 @@ class Call(Generic[P]):
     def _payloads(self, calls: Iterable[Arguments], at: float | None) -> Iterator[dict[str, Any]]:
         make = self._definition.payload
         for number, each in enumerate(calls):
-            if isinstance(each, (tuple, list)):
-                yield make(tuple(each), {}, self._options, at)
-            elif isinstance(each, Mapping):
-                yield make((), dict(each), self._options, at)
-            else:
-                raise ArgumentError(
-                    f"perform_bulk: item {number} is a {type(each).__qualname__}; each item is a tuple or list "
-                    "of positional arguments, or a dict of keyword arguments."
-                )
+            try:
+                if isinstance(each, (tuple, list)):
+                    yield make(tuple(each), {}, self._options, at)
+                elif isinstance(each, Mapping):
+                    yield make((), dict(each), self._options, at)
+                else:
+                    raise ArgumentError(
+                        f"this is a {type(each).__qualname__}; each item is a tuple or list of "
+                        "positional arguments, or a dict of keyword arguments."
+                    )
+            except ArgumentError as error:
+                raise ArgumentError(f"perform_bulk, item {number}: {error}") from None
 
 
-async def _in_sync_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+async def _in_sync_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     return await sync_to_async(function, thread_sensitive=True)(*args, **kwargs)

@@ -8,7 +8,7 @@ the signature, whether `perform` is a coroutine.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django_cogworker.exceptions import ArgumentError, ConfigurationError
@@ -55,6 +55,10 @@ class Definition:
         self.options = options
         self.make = make
         self.is_async = inspect.iscoroutinefunction(function)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise ConfigurationError(
+                f"{name} is a generator: called as a job it would do nothing. Let it return."
+            )
         self._hook = hook
         _check_errors(hook("discard_on"), name)
         self.signature = _signature(function, bound)
@@ -97,12 +101,14 @@ class Definition:
     ) -> dict[str, Any]:
         """A payload for a call with these arguments. Raises `ArgumentError`."""
         self.check_arguments(args, kwargs)
-        fields: Mapping[str, Any] = (options or self.options).fields
+        fields = (options or self.options).fresh_fields()
         return job_payload.build(self.name, args, kwargs, fields, at)
 
 
 def qualified_name(thing: Any) -> str:
     """`module.QualName`. Raises `ConfigurationError` for what no other process could find."""
+    if not hasattr(thing, "__qualname__"):
+        raise ConfigurationError(f"{thing!r} has no name of its own under which it could be found.")
     name = f"{thing.__module__}.{thing.__qualname__}"
     if "<locals>" in name or "<lambda>" in name:
         raise ConfigurationError(

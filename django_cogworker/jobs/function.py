@@ -56,7 +56,7 @@ class FunctionJob(Call[P], Generic[P, R]):
         super().__init__(definition)
         registry.register(definition, aliases)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function here and now; nothing is enqueued."""
         return self._function(*args, **kwargs)
 
@@ -122,6 +122,6 @@ def job(
     }
 
     def decorate(function: Any) -> Any:
-        return FunctionJob(function, options, tuple(aliases), hooks)
+        return FunctionJob(function, options, registry.as_aliases(aliases), hooks)
 
     return decorate if function is None else decorate(function)

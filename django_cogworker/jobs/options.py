@@ -7,6 +7,7 @@ lists all of them, since declarations at run time are invisible to them.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import json
@@ -102,9 +103,9 @@ def _extra(value: Any) -> dict[str, Any]:
         raise ValueError(f"a dict without the names of our own fields ({', '.join(taken)})")
     try:
         json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"a dict that JSON can hold ({error})") from None
-    return dict(value)
+    return copy.deepcopy(dict(value))
 
 
 declare(Option("queue", "default", _queue, lambda value: {"queue": value}))
@@ -123,6 +124,13 @@ class Options:
     values: Mapping[str, Any]
     #: The payload's fields that follow from them, made once.
     fields: Mapping[str, Any]
+
+    def fresh_fields(self) -> dict[str, Any]:
+        """The fields for one payload, which middleware may change without changing the next one."""
+        return {
+            name: copy.deepcopy(value) if type(value) in (list, dict) else value
+            for name, value in self.fields.items()
+        }
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name] if name in self.values else _declared[name].default
@@ -147,7 +155,7 @@ class Options:
 def _check_together(values: dict[str, Any], owner: str) -> None:
     if not values.get("at_most_once"):
         return
-    if values.setdefault("retry", False):
+    if values.get("retry", False):
         raise InvalidOption(
             f"{owner}: at_most_once=True and retry={values['retry']!r} contradict each other; "
             "an at-most-once job is never run again. Say retry=False, or leave at_most_once away."
@@ -155,6 +163,8 @@ def _check_together(values: dict[str, Any], owner: str) -> None:
 
 
 def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    if values.get("at_most_once"):
+        values = {**values, "retry": False}
     fields: dict[str, Any] = {}
     for name, option in _declared.items():
         if option.wire is not None:

@@ -7,6 +7,7 @@ same names.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.utils.module_loading import autodiscover_modules
@@ -25,9 +26,20 @@ _aliases: dict[str, str] = {}
 MODULES = ("jobs", "tasks")
 
 
+def as_aliases(given: Iterable[str]) -> tuple[str, ...]:
+    """The aliases as a tuple. A single text is refused: it would be one alias a letter."""
+    if isinstance(given, str):
+        raise ConfigurationError(f"aliases={given!r}; allowed is a list of names: [{given!r}].")
+    return tuple(given)
+
+
 def register(definition: Definition, aliases: tuple[str, ...] = ()) -> None:
     """Make a job class known. One of the same name is replaced: its module was loaded anew."""
     for alias in aliases:
+        if not isinstance(alias, str) or not alias:
+            raise ConfigurationError(
+                f"{definition.name} has the alias {alias!r}, which is no name."
+            )
         other = _aliases.get(alias, alias if alias in _definitions else None)
         if other is not None and other != definition.name:
             raise ConfigurationError(

@@ -7,13 +7,13 @@ import math
 import time
 
 from django_cogworker.exceptions import ArgumentError
+from django_cogworker.payload.job import LAST_MOMENT
 
 Delay = float | dt.timedelta
 Moment = dt.datetime | float
 
 #: As a delay, a number from here on means a moment (epoch seconds): nobody waits for thirty years.
 FIRST_MOMENT = 1_000_000_000
-_LAST_MOMENT = 253_402_300_799  # the end of the year 9999
 
 
 def due_after(delay: Delay) -> float:
@@ -38,10 +38,13 @@ def due_at(moment: Moment) -> float:
 def _number(value: object, allowed: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ArgumentError(f"{value!r} is no time: {allowed}.")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf if value > 0 else -math.inf
 
 
 def _checked(at: float, given: object) -> float:
-    if not math.isfinite(at) or not -_LAST_MOMENT <= at <= _LAST_MOMENT:
+    if not math.isfinite(at) or not abs(at) < LAST_MOMENT:
         raise ArgumentError(f"{given!r} is no time that can come.")
     return round(at, 6)

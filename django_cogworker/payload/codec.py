@@ -10,7 +10,12 @@ import json
 import time
 from typing import Any
 
-from django_cogworker.exceptions import InvalidPayload, UnknownFormat, UnparseablePayload
+from django_cogworker.exceptions import (
+    InvalidPayload,
+    UnencodableArgument,
+    UnknownFormat,
+    UnparseablePayload,
+)
 
 FORMAT = 1
 
@@ -23,18 +28,33 @@ def encode(payload: dict[str, Any]) -> bytes:
     try:
         return _encode(payload).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidPayload(
-            f"The payload {_culprit(payload)} cannot be encoded: {error}."
-        ) from None
+        field = next((each for each in payload if not _can_encode(payload[each])), None)
+        if field in ("args", "kwargs"):
+            path = f"{field}{_path_to_culprit(payload[field])}"
+            raise UnencodableArgument(f"{path} cannot be encoded: {error}.") from None
+        what = "as a whole" if field is None else f"field {field!r}"
+        raise InvalidPayload(f"The payload {what} cannot be encoded: {error}.") from None
 
 
-def _culprit(payload: dict[str, Any]) -> str:
-    for key, value in payload.items():
-        try:
-            _encode({key: value})
-        except (TypeError, ValueError, RecursionError):
-            return f"field {key!r}"
-    return "as a whole"
+def _can_encode(value: Any) -> bool:
+    try:
+        _encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _path_to_culprit(value: Any, depth: int = 0) -> str:
+    """Such as `[0]['due']`; it stops at what holds itself."""
+    items: Any = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, (list, tuple)):
+        items = enumerate(value)
+    for key, each in items:
+        if depth < 100 and not _can_encode(each):
+            return f"[{key!r}]{_path_to_culprit(each, depth + 1)}"
+    return ""
 
 
 def stamp(encoded: bytes, now: float | None = None) -> bytes:

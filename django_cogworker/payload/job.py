@@ -7,7 +7,6 @@ class (its options are checked already) and `normalise` from a dict given to the
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Mapping
@@ -52,6 +51,8 @@ OWN_FIELDS = frozenset(
 
 MAX_JID = 63
 PRIORITIES = range(-100, 101)
+#: Due times lie before the end of the year 9999, as with `datetime`.
+LAST_MOMENT = 253_402_300_800
 
 
 def new_jid() -> str:
@@ -102,6 +103,9 @@ def normalise(given: Mapping[str, Any]) -> dict[str, Any]:
     payload.pop("kwargs", None)
     if kwargs:
         payload["kwargs"] = pack_kwargs(kwargs)
+    payload.pop("enqueued_at", None)
+    if payload.get("at") is None:
+        payload.pop("at", None)
     payload.setdefault("queue", "default")
     payload.setdefault("retry", True)
     if payload.get("jid") is None:
@@ -138,7 +142,7 @@ def _check_fields(payload: dict[str, Any]) -> None:
         if value is not None and (
             isinstance(value, bool)
             or not isinstance(value, (int, float))
-            or not math.isfinite(value)
+            or not abs(value) < LAST_MOMENT
         ):
             raise InvalidPayload(f"{name!r} is a time in epoch seconds, not {value!r}.")
     tags = payload.get("tags", [])

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import redis
+from django.core.exceptions import ImproperlyConfigured
 from redis.connection import parse_url
 
 from django_cogworker.conf import EMBEDDED, Config
@@ -46,6 +47,8 @@ _FOREIGN_KEYS = frozenset(
     }
 )
 
+_LOOPBACK = ("127.0.0.1", "::1")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
@@ -59,9 +62,9 @@ class Target:
     def place(self) -> tuple[str, int]:
         """Server and database: two targets with the same place share their keys."""
         options = self.options
-        server = (
-            options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
-        )
+        host = str(options.get("host", "localhost"))
+        host = "localhost" if host in _LOOPBACK else host
+        server = options.get("path") or f"{host}:{options.get('port', 6379)}"
         return str(server), int(options.get("db") or 0)
 
 
@@ -85,10 +88,12 @@ def _from_url(url: str, more: Mapping[str, Any]) -> Target:
     try:
         options: dict[str, Any] = dict(parse_url(url))  # type: ignore[no-untyped-call]
     except ValueError as error:
-        raise ConfigurationError(f"COGWORKER_REDIS: the URL cannot be read: {error}.") from None
+        # A password with a slash that is not escaped ends up in the port, and so in the message.
+        why = "its port is not a number" if "Port could not be cast" in str(error) else error
+        raise ConfigurationError(f"COGWORKER_REDIS: the URL cannot be read: {why}.") from None
     kind = options.pop("connection_class", redis.Connection)
     options = {k: v for k, v in options.items() if k not in _FOREIGN_KEYS} | dict(more)
-    return Target(kind, options, _describe(kind, options))
+    return _target(kind, options)
 
 
 def _from_options(options: dict[str, Any]) -> Target:
@@ -98,6 +103,18 @@ def _from_options(options: dict[str, Any]) -> Target:
         kind = redis.UnixDomainSocketConnection
     elif options.pop("ssl", False):
         kind = redis.SSLConnection
+    return _target(kind, options)
+
+
+def _target(kind: type[Any], options: dict[str, Any]) -> Target:
+    """Tried out before it is used: a connection that is made but not opened takes no time."""
+    try:
+        options["db"] = int(options.get("db") or 0)
+        kind(**options)
+    except (TypeError, ValueError, redis.RedisError) as error:
+        raise ConfigurationError(
+            f"COGWORKER_REDIS has options that redis-py does not take: {error}."
+        ) from None
     return Target(kind, options, _describe(kind, options))
 
 
@@ -107,20 +124,23 @@ def from_cache(alias: str) -> Target:
 
     try:
         cache = caches[alias]
+        client = getattr(cache, "client", None)
+        if client is None or not hasattr(client, "get_client"):
+            raise ConfigurationError(
+                f"COGWORKER_REDIS names the cache {alias!r}, which is not a django-redis cache "
+                f"but {type(cache).__module__}.{type(cache).__qualname__}."
+            )
+        pool = client.get_client(write=True).connection_pool
     except InvalidCacheBackendError as error:
         raise ConfigurationError(
             f"COGWORKER_REDIS names the cache {alias!r}, which CACHES does not have: {error}."
         ) from None
-    client = getattr(cache, "client", None)
-    if client is None or not hasattr(client, "get_client"):
+    except (ImproperlyConfigured, ImportError, ValueError) as error:
         raise ConfigurationError(
-            f"COGWORKER_REDIS names the cache {alias!r}, which is not a django-redis cache "
-            f"but {type(cache).__module__}.{type(cache).__qualname__}."
-        )
-    pool = client.get_client(write=True).connection_pool
+            f"COGWORKER_REDIS names the cache {alias!r}, which cannot be used: {error}."
+        ) from None
     options = {k: v for k, v in pool.connection_kwargs.items() if k not in _FOREIGN_KEYS}
-    kind = pool.connection_class
-    return Target(kind, options, _describe(kind, options))
+    return _target(pool.connection_class, options)
 
 
 def _embedded(config: Config) -> Target:

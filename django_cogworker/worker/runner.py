@@ -7,6 +7,7 @@ job raises, it raises.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -17,6 +18,10 @@ from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.arguments import unpack_args, unpack_kwargs
 from django_cogworker.payload.failure import failures
 from django_cogworker.worker.chain import Perform
+
+
+async def _awaited(coroutine: CoroutineType[Any, Any, Any]) -> Any:
+    return await coroutine
 
 
 class Runner:
@@ -47,9 +52,11 @@ class Runner:
             def perform() -> Any:
                 try:
                     args = unpack_args(payload.get("args") or [])
-                    if packed:
-                        return call(*args, **unpack_kwargs(packed))
-                    return call(*args)
+                    result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
+                    if type(result) is CoroutineType:
+                        # Behind a decorator, which hid that `perform` is a coroutine function.
+                        return async_to_sync(_awaited)(result)
+                    return result
                 except BaseException as error:
                     if failed is not None:
                         failed(error)
