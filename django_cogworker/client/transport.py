@@ -7,6 +7,7 @@ by the innermost context manager, then by the setting `COGWORKER_TESTING`.
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -55,21 +56,34 @@ class RedisTransport:
     def push(self, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
         """Push in one step. Raises `PushError` after some seconds without Redis, or where it
         refuses.
+
+        A push that follows one that gave up a moment ago tries only once: a transaction that
+        enqueued a hundred jobs must not wait a hundred times.
         """
-        lane = lanes.lease()
-        deadline = time.monotonic() + PATIENCE
-        ambiguous, pause = False, 0.05
+        store, lane = get_store(), lanes.lease()
+        began = time.monotonic()
+        patient = began - store.gave_up_at >= PATIENCE
+        deadline = began + PATIENCE if patient else began
+        ambiguous, pause, tries = False, 0.05, 0
         while True:
             try:
-                verdicts = get_store().push(lane.id, lane.number, jobs)
+                verdicts = store.push(lane.id, lane.number, jobs)
                 break
             except (redis.RedisError, OSError) as error:
+                tries += 1
                 ambiguous = ambiguous or is_ambiguous(error)
                 passing = is_unavailable(error) and not is_out_of_memory(error)
-                if not passing or time.monotonic() + pause > deadline:
+                late = time.monotonic() + pause > deadline
+                # A reply that never comes takes all our patience; then too it is asked for once more.
+                if not passing or (late and (tries > 1 or not patient)):
+                    if passing and patient:
+                        store.gave_up_at = time.monotonic()
                     raise self._failed(jobs, error, ambiguous) from error
+                if isinstance(error, redis.TimeoutError):
+                    store.close()  # its other idle connections may be half-open as well
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 2, 1.0)
+        store.gave_up_at = -math.inf
         if not ambiguous:
             lanes.give_back(lane)
         return verdicts

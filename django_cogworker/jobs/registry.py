@@ -26,20 +26,20 @@ _aliases: dict[str, str] = {}
 MODULES = ("jobs", "tasks")
 
 
-def as_aliases(given: Iterable[str]) -> tuple[str, ...]:
+def as_aliases(given: Iterable[Any]) -> tuple[str, ...]:
     """The aliases as a tuple. A single text is refused: it would be one alias a letter."""
     if isinstance(given, str):
         raise ConfigurationError(f"aliases={given!r}; allowed is a list of names: [{given!r}].")
-    return tuple(given)
+    aliases = tuple(given)
+    for alias in aliases:
+        if not isinstance(alias, str) or not alias:
+            raise ConfigurationError(f"aliases={aliases!r}; allowed is a list of names.")
+    return aliases
 
 
 def register(definition: Definition, aliases: tuple[str, ...] = ()) -> None:
     """Make a job class known. One of the same name is replaced: its module was loaded anew."""
     for alias in aliases:
-        if not isinstance(alias, str) or not alias:
-            raise ConfigurationError(
-                f"{definition.name} has the alias {alias!r}, which is no name."
-            )
         other = _aliases.get(alias, alias if alias in _definitions else None)
         if other is not None and other != definition.name:
             raise ConfigurationError(

@@ -22,6 +22,9 @@ _PASSING_REPLIES = (
     "OOM",
 )
 
+#: In redis-py's words for "no connection was had, so nothing was sent"; it has no class for that.
+_NOT_SENT = ("connecting to ", "No connection available")
+
 _NO_SCRIPTS_REPLIES = ("unknown command", "NOPERM")
 
 
@@ -61,9 +64,11 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def is_ambiguous(error: BaseException) -> bool:
     """Whether the command may have been carried out although it raised."""
-    return isinstance(error, (rex.ConnectionError, rex.TimeoutError, OSError)) and not isinstance(
-        error, (rex.BusyLoadingError, rex.AuthenticationError, rex.MaxConnectionsError)
-    )
+    if isinstance(error, (rex.BusyLoadingError, rex.AuthenticationError, rex.MaxConnectionsError)):
+        return False
+    if any(each in str(error) for each in _NOT_SENT):
+        return False
+    return isinstance(error, (rex.ConnectionError, rex.TimeoutError, OSError))
 
 
 def refuses_scripts(error: BaseException) -> bool:

@@ -8,6 +8,7 @@ turns out to refuse scripts, which is said once.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -62,6 +63,8 @@ class Store:
         if config.fetch == "reliable":
             self._verbs = ScriptedVerbs(self.client, self.keys, config)
         self._switch = threading.Lock()
+        #: When the last push gave up because Redis was away (monotonic).
+        self.gave_up_at = -math.inf
 
     @property
     def description(self) -> str:
