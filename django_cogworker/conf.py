@@ -417,8 +417,14 @@ class PerConfig(Generic[T]):
     ) -> None:
         self._build = build
         self._drop = drop
-        self._lock = threading.Lock()
         self._held: tuple[Config, T] | None = None
+        self._renew_lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        """Also after a fork, which may copy the lock while another thread holds it."""
+        self._lock = threading.Lock()
 
     def __call__(self) -> T:
         config = get_config()

@@ -80,13 +80,27 @@ def enqueue(payload: dict[str, Any], *, on_commit: OnCommit = None) -> str | Non
 def enqueue_many(
     payloads: Iterable[dict[str, Any]], *, on_commit: OnCommit = None
 ) -> list[str | None]:
-    """Enqueue complete payloads slice by slice."""
+    """Enqueue complete payloads slice by slice. What Redis refuses holds up no other job: the error
+    comes at the end.
+    """
     jids: list[str | None] = []
+    refused: list[tuple[Outgoing, Refusal]] = []
     for batch, places in _slices(payloads, on_commit, jids):
-        refusals = _hand_over(batch, on_commit, jids)
-        for place, refusal in zip(places, refusals, strict=True):
-            if refusal is not None:
-                jids[place] = None
+        try:
+            verdicts = _hand_over(batch, on_commit)
+        except PushError as error:
+            now = {each.jid for each in batch}
+            error.accepted = [each for each in jids if each is not None and each not in now]
+            error.refused = [*(job.jid for job, _ in refused), *error.refused]
+            raise
+        for job, place, verdict in zip(batch, places, verdicts, strict=True):
+            if verdict is None:
+                continue
+            jids[place] = None
+            if not verdict.is_duplicate:
+                refused.append((job, verdict))
+    if refused:
+        raise _refused_by_redis(refused, len(jids), [each for each in jids if each is not None])
     return jids
 
 
@@ -140,7 +154,9 @@ def _innermost(delivery: _Delivery, payload: dict[str, Any]) -> str | None:
     if delivery.collected is not None:
         delivery.collected.append(job)
         return job.jid
-    refusal = _hand_over([job], delivery.on_commit, [])[0]
+    refusal = _hand_over([job], delivery.on_commit)[0]
+    if refusal is not None and not refusal.is_duplicate:
+        raise _refused_by_redis([(job, refusal)], 1, [])
     return job.jid if refusal is None else None
 
 
@@ -157,9 +173,7 @@ def _warn_of_size(job: Outgoing, payload: dict[str, Any]) -> None:
         )
 
 
-def _hand_over(
-    jobs: Sequence[Outgoing], on_commit: OnCommit, before: Sequence[str | None]
-) -> Sequence[Refusal | None]:
+def _hand_over(jobs: Sequence[Outgoing], on_commit: OnCommit) -> Sequence[Refusal | None]:
     """Push now, or when the transaction commits (then nothing is refused yet)."""
     wish = get_config().enqueue_on_commit if on_commit is None else on_commit
     aliases = commit.aliases_to_wait_for(wish)
@@ -169,30 +183,17 @@ def _hand_over(
             return [None] * len(jobs)
         commit.defer(jobs, aliases, _push_after_commit, any_alias=wish is True)
         return [None] * len(jobs)
-    try:
-        verdicts = _push_now(jobs)
-    except PushError as error:
-        error.accepted = _accepted(before, jobs) + error.accepted
-        raise
-    failed = [
-        (job, each)
-        for job, each in zip(jobs, verdicts, strict=True)
-        if each is not None and not each.is_duplicate
-    ]
-    if failed:
-        names = {each.jid for each, _ in failed}
-        raise PushError(
-            f"{len(failed)} of {len(jobs)} jobs were refused by Redis: {failed[0][1].reason}.",
-            accepted=_accepted(before, jobs) + [each.jid for each in jobs if each.jid not in names],
-            refused=[each.jid for each, _ in failed],
-        )
-    return verdicts
+    return _push_now(jobs)
 
 
-def _accepted(before: Sequence[str | None], jobs: Sequence[Outgoing]) -> list[str]:
-    """The jids of earlier slices; `before` already names those of this one."""
-    now = {each.jid for each in jobs}
-    return [each for each in before if each is not None and each not in now]
+def _refused_by_redis(
+    refused: Sequence[tuple[Outgoing, Refusal]], of: int, accepted: list[str]
+) -> PushError:
+    return PushError(
+        f"{len(refused)} of {of} jobs were refused by Redis: {refused[0][1].reason}.",
+        accepted=accepted,
+        refused=[job.jid for job, _ in refused],
+    )
 
 
 def _push_now(jobs: Sequence[Outgoing]) -> Sequence[Refusal | None]:
