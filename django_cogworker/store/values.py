@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 Disposition = Literal["ack", "schedule", "retry", "dead", "front"]
@@ -80,9 +80,11 @@ class Settlement:
     priority: int = 0
     counter: Counter = ""
     effects: tuple[Effect, ...] = ()
-    #: Set when the fetcher knows the verdict, for those who wait for it.
+    #: Set when the fetcher knows the verdict, for those who wait for it. A text says that Redis
+    #: could not do it now; it is tried again, and `late` is called when it is done at last.
     done: threading.Event | None = None
     verdict: int | str | None = None
+    late: Callable[[], None] | None = None
 
     @property
     def is_plain(self) -> bool:

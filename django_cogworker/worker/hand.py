@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 
 
@@ -24,6 +24,8 @@ class Unit:
     fetched_ms: int
     offered: float = 0.0
     started: float = 0.0
+    #: Whether its start was written down in Redis; the mark goes when the job is settled.
+    marked: bool = False
     #: The decoded job once it runs; for stacks, pages and the requeue at a stop.
     job: dict[str, object] | None = None
 
@@ -32,7 +34,7 @@ class Hand:
     """Holds what was fetched and not finished."""
 
     def __init__(self) -> None:
-        self._inbox: SimpleQueue[Unit | None] = SimpleQueue()
+        self._inbox: SimpleQueue[Unit | Callable[[], None] | None] = SimpleQueue()
         self.untaken: dict[int, Unit] = {}
         self.running: dict[int, Unit] = {}
 
@@ -43,12 +45,21 @@ class Hand:
             self.untaken[unit.ticket] = unit
             self._inbox.put(unit)
 
+    def errand(self, work: Callable[[], None]) -> None:
+        """Have the next free processor do `work`, which must not raise."""
+        self._inbox.put(work)
+
     def take(self) -> Unit | None:
-        """The next job, as soon as there is one; `None` when the worker ends."""
+        """The next job, as soon as there is one; `None` when the worker ends. Errands are done on the
+        way.
+        """
         while True:
             unit = self._inbox.get()
             if unit is None:
                 return None
+            if not isinstance(unit, Unit):
+                unit()
+                continue
             self.running[unit.ticket] = unit
             if self.untaken.pop(unit.ticket, None) is not None:
                 unit.started = time.monotonic()

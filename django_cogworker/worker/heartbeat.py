@@ -94,7 +94,7 @@ class Heartbeat:
             Beat(identity, json.dumps(info), self._busy(), self.quiet, self._queues)
         )
         self._last_good = time.monotonic()
-        self._outage.over()
+        self._outage.over(wrote=True)
         errors = frozenset(reply.errors)
         for each in errors - self._errors:
             logger.error("Part of a beat failed: %s.", each)

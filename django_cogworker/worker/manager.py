@@ -109,7 +109,9 @@ class Manager:
             nap.wait(0.02)
         put_back = self._abandon_running()
         confirmed_by = time.monotonic() + CONFIRM
-        while self.fetcher.unsettled and time.monotonic() < confirmed_by:
+        while (self.fetcher.unsettled or not self.fetcher.is_certain) and (
+            time.monotonic() < confirmed_by
+        ):
             nap.wait(0.01)
         self.hand.close(len(self._threads))
         self.fetcher.end()

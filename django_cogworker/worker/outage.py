@@ -13,6 +13,8 @@ import random
 import threading
 import time
 
+import redis
+
 from django_cogworker.store.errors import is_unavailable
 
 logger = logging.getLogger("django_cogworker")
@@ -20,6 +22,8 @@ logger = logging.getLogger("django_cogworker")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 SUMMARY_EVERY = 60.0
+#: Different errors that are remembered, so that each is told once.
+MOST_TOLD = 1000
 
 
 class Outage:
@@ -31,6 +35,8 @@ class Outage:
         self._since: float | None = None
         self._next_summary = 0.0
         self._failures = 0
+        #: Redis answers, but refuses writes (READONLY, OOM …): only a write shows that it is over.
+        self._refusing = False
         self._told: dict[str, float] = {}
 
     @property
@@ -41,12 +47,12 @@ class Outage:
         """Note that `doing` failed. Redis being away is told once; any other error in full."""
         now = time.monotonic()
         if not is_unavailable(error):
-            if now - self._told.get(text := f"{doing}: {error}", -SUMMARY_EVERY) >= SUMMARY_EVERY:
-                self._told = {text: now}  # the same error again is told once a minute
+            if self._is_news(f"{doing}: {error}", now):
                 logger.error("%s failed: %s", doing, error, exc_info=error)
             return
         with self._lock:
             self._failures += 1
+            self._refusing = self._refusing or isinstance(error, redis.ResponseError)
             if self._since is None:
                 self._since, self._next_summary, self._failures = now, now + SUMMARY_EVERY, 1
                 logger.warning(
@@ -65,9 +71,18 @@ class Outage:
                     error,
                 )
 
-    def over(self) -> None:
-        """Note that Redis answered."""
-        if self._since is None:
+    def _is_news(self, text: str, now: float) -> bool:
+        """Whether this error is to be told: the same one again only once a minute."""
+        if now - self._told.get(text, -SUMMARY_EVERY) < SUMMARY_EVERY:
+            return False
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told[text] = now
+        return True
+
+    def over(self, *, wrote: bool) -> None:
+        """Note that Redis answered; `wrote`: and carried out a write that needs memory."""
+        if self._since is None or (self._refusing and not wrote):
             return
         with self._lock:
             if self._since is not None:
@@ -76,7 +91,7 @@ class Outage:
                     self._description,
                     time.monotonic() - self._since,
                 )
-                self._since = None
+                self._since, self._refusing = None, False
 
 
 class Pause:

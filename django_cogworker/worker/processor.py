@@ -120,11 +120,13 @@ class Processor:
             return False
         if not ours:
             self._desk.settle(unit, settlement.dropped(unit))
+        unit.marked = ours
         return ours
 
     def _run(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
         jid, name = payload["jid"], definition.name
         decisions: list[tuple[BaseException, Decision]] = []
+        vital = [(each, payload.get(each)) for each in settlement.VITAL_FIELDS]
 
         def failed(error: BaseException) -> None:
             decisions.append((error, decide(definition, payload, error)))
@@ -142,13 +144,16 @@ class Processor:
             problem = error
         duration = time.monotonic() - begun
         self._tidy(jid)
+        if any(payload.get(each) != value for each, value in vital):
+            # A middleware took out or changed what the job is known by: what lies in Redis counts.
+            payload = decode(unit.payload)
         if problem is not None:
             decision = decisions[-1][1] if decisions else decide(definition, payload, problem)
             self._fail(unit, payload, definition, problem, decision)
             return
         # The end of the job is noted first; nothing that comes after can make it run again.
         effects = self._effects(payload, "finished")
-        if effects:
+        if effects or unit.marked:
             self._desk.settle(unit, settlement.finished(unit, effects))
         else:
             self._desk.finished(unit)
@@ -185,6 +190,9 @@ class Processor:
         dies = decision.outcome in ("dead", "killed")
         if dies:
             filed.done = threading.Event()
+            filed.late = lambda: self._hand.errand(
+                lambda: self._death.run(definition, record, error)
+            )
         # Said before the job is filed: its retry may start the moment after.
         announce(
             job_failed,
@@ -196,7 +204,8 @@ class Processor:
         )
         self._desk.settle(unit, filed)
         if filed.done is not None:
-            # The hooks come after the job is in the dead set; while Redis is away they wait with this processor.
+            # The hooks come after the job is in the dead set. While Redis is away they wait with this processor;
+            # where the dead set alone is unusable the processor goes on, and the hooks come late.
             filed.done.wait()
             if filed.verdict == 1:
                 self._death.run(definition, record, error)

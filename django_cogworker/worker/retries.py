@@ -80,7 +80,7 @@ def _ask(definition: Definition, count: int, error: BaseException, payload: dict
     hook = definition.retry_in
     if hook is None:
         return None
-    extra = {"jid": payload["jid"], "job_class": definition.name}
+    extra = {"jid": payload.get("jid"), "job_class": definition.name}
     try:
         answer = call_accepting(hook, count, error, copy.deepcopy(payload))
     except BaseException:  # even an exit: the hook decides about a delay, not about the worker

@@ -109,7 +109,7 @@ class Scheduler:
         for source, members in ((keys.schedule, found.scheduled), (keys.retry, found.retrying)):
             if members:
                 moved += self._move(source, members)
-        self._outage.over()
+        self._outage.over(wrote=moved > 0)
         if found.wait_ms == 0 and not moved:
             return 1000  # a full batch of which nothing could be moved: others are at it, or it is postponed
         return found.wait_ms

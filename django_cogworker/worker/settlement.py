@@ -33,6 +33,9 @@ from django_cogworker.worker.retries import Decision, budget
 
 logger = logging.getLogger("django_cogworker")
 
+#: What a job is known and found by; no middleware can change it in a fetched job.
+VITAL_FIELDS = ("jid", "class", "queue")
+
 #: A job whose class or format nobody knows here waits so long, again and again, up to the limit (seconds).
 UNKNOWN_PAUSE = 30.0
 UNKNOWN_LIMIT = 86_400.0

@@ -84,8 +84,12 @@ class Fetcher:
         self._settlements: list[Settlement] = []
         self._later: list[Settlement] = []
         self._later_at = 0.0
+        #: Settlements (by id) of calls that failed: Redis may have carried them out all the same.
+        self._perhaps_settled: set[int] = set()
         self._unfinished = 0  # fetched, and no processor is done with it
         self._next_ticket = 1
+        #: How many jobs the failed calls asked for: Redis may have granted them, and we do not know it.
+        self._uncertain = 0
         self._token = self._look = False
         self._open = False
         self._ended = False
@@ -127,8 +131,13 @@ class Fetcher:
 
     @property
     def unsettled(self) -> int:
-        """How many jobs Redis still believes to be in progress here."""
+        """How many jobs Redis still believes to be in progress here, as far as we know."""
         return len(self.held)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether we know all that Redis granted us; not after a call whose reply was lost."""
+        return not self._uncertain
 
     def _look_now(self) -> None:
         self._events.put(_LOOK)
@@ -155,12 +164,16 @@ class Fetcher:
         looking = self._token or (self._look and wanted > 0)
         if settling or looking:
             self._exchange(wanted)
+        elif self._uncertain:
+            self._exchange(0)  # learn what lost replies held
         if not self._look and self._wanted() > 0:
             self.listener.arm()  # room is left and nothing is to be had: wait for a token
 
     def _patience(self) -> float:
         """How long the next wait for an event may last."""
         if self._acknowledged or self._settlements or self._token:
+            return 0.0
+        if self._uncertain:
             return 0.0
         if self._look and self._wanted() > 0:
             return 0.0
@@ -245,10 +258,12 @@ class Fetcher:
         acknowledged = self._acknowledged[:MOST_SETTLED]
         filed = self._settlements[:MOST_SETTLED]
         looks = wanted > 0 or self._token
+        # With no queue to take from, a wish brings only what earlier calls were granted.
+        learns = self._uncertain > 0 and not wanted and not looks
         request = ExchangeRequest(
             identity=self._membership.identity,
             first_ticket=self._next_ticket,
-            wanted=wanted,
+            wanted=self._uncertain if learns else wanted,
             queues=self._ordering.next() if looks else (),
             acknowledged=acknowledged,
             settlements=filed,
@@ -259,6 +274,8 @@ class Fetcher:
         except (redis.RedisError, OSError) as error:
             self._outage.failed("The exchange of jobs with Redis", error)
             self._look = True
+            self._uncertain = max(self._uncertain, request.wanted)
+            self._perhaps_settled.update(map(id, filed))
             time.sleep(self._pause.seconds())
             return
         self._rate.round_trip(time.monotonic() - begun)
@@ -275,7 +292,7 @@ class Fetcher:
             self._token = False
             # Fewer than wanted means that nothing is left: from here on the listener waits.
             self._look = wanted > 0 and len(reply.jobs) >= wanted
-        self._take_jobs(reply, wanted)
+        self._take_jobs(reply, request.wanted)
         self._hear_errors(reply)
         self._due_in(reply.due_ms)
         self._note_drained(reply, wanted)
@@ -291,22 +308,39 @@ class Fetcher:
             units.append(unit)
         if wanted > 0:
             self._next_ticket = max(self._next_ticket, reply.next_ticket)
+            self._uncertain = max(0, self._uncertain - wanted)
         self._unfinished += len(units)
         self._hand.offer(units)
 
     def _take_verdicts(self, filed: list[Settlement], reply: ExchangeReply) -> None:
         for settlement, verdict in zip(filed, reply.verdicts, strict=True):
             if isinstance(verdict, str):
-                self._note_error(f"job of ticket {settlement.ticket}", verdict)
-                self._later.append(settlement)
-                self._later_at = time.monotonic() + LATER
+                self._put_off(settlement, verdict)
                 continue
+            if verdict == 0 and id(settlement) in self._perhaps_settled:
+                verdict = 1  # an earlier call did it, and its reply was lost
             if verdict == 0:
                 logger.warning("A job was settled that Redis no longer knew as ours.")
             self._forget(settlement.ticket)
+            put_off = isinstance(settlement.verdict, str)
             settlement.verdict = verdict
             if settlement.done is not None:
                 settlement.done.set()
+            if put_off and verdict == 1 and settlement.late is not None:
+                settlement.late()
+        self._perhaps_settled.clear()
+
+    def _put_off(self, settlement: Settlement, problem: str) -> None:
+        """Redis could not settle this job now: it is tried again later, and nobody waits for it."""
+        if is_unavailable(redis.ResponseError(problem)):
+            self._outage.failed("Settling a job", redis.ResponseError(problem))
+        else:
+            self._note_error(f"job of ticket {settlement.ticket}", problem)
+        self._later.append(settlement)
+        self._later_at = time.monotonic() + LATER
+        settlement.verdict = problem
+        if settlement.done is not None:
+            settlement.done.set()
 
     def _forget(self, ticket: int) -> None:
         self.held.pop(ticket, None)
@@ -323,7 +357,7 @@ class Fetcher:
             time.sleep(self._pause.seconds())
             return
         self._pause.reset()
-        self._outage.over()
+        self._outage.over(wrote=bool(reply.jobs))
         for each in reply.errors:
             self._note_error("fetching", each)
 
@@ -353,6 +387,8 @@ class Fetcher:
             identity,
         )
         self._unfinished -= len(self._hand.withdraw())
+        self._uncertain = 0
+        self._perhaps_settled.clear()
         for settlement in [*self._settlements, *self._later]:
             settlement.verdict = 0
             if settlement.done is not None:

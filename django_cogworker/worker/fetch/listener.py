@@ -53,7 +53,7 @@ class Listener:
             try:
                 found = self._store.wait_for_token(self._queues)
                 pause.reset()
-                self._outage.over()
+                self._outage.over(wrote=False)
             except (redis.RedisError, OSError) as error:
                 self._outage.failed("Waiting for jobs", error)
                 threading.Event().wait(pause.seconds())
