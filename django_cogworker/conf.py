@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 Parser = Callable[[Any], Any]
 
+PREFIX = "COGWORKER_"
 URL_SCHEMES = ("redis", "rediss", "unix")
 EMBEDDED = "embedded"
 #: The longest time that a setting may name: what a `timedelta` can hold.
@@ -284,7 +285,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        return f"COGWORKER_{self.field.upper()}"
+        return f"{PREFIX}{self.field.upper()}"
 
     def found(self) -> Any:
         """What the project wrote, or the default."""
@@ -345,7 +346,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 #: Settings that the design names and a later version reads; not an error to have them now.
 LATER_SETTINGS = frozenset(
-    f"COGWORKER_{each}"
+    f"{PREFIX}{each}"
     for each in ("UNIQUE_LOCK_TTL", "PERIODIC", "STATUS_EXPIRATION", "HISTORY", "ADMIN")
 )
 
@@ -358,9 +359,16 @@ def unknown_settings() -> list[tuple[str, str | None]]:
     """Names in the project's settings that begin like ours and are none, each with the nearest real
     one.
     """
-    known = {each.name for each in SETTINGS} | LATER_SETTINGS
-    found = [each for each in dir(settings) if each.startswith("COGWORKER_") and each not in known]
-    return [(each, next(iter(difflib.get_close_matches(each, known, 1)), None)) for each in found]
+    # Compared without what all of them begin with, which would make any two alike.
+    known = {each.removeprefix(PREFIX) for each in LATER_SETTINGS}
+    known |= {each.field.upper() for each in SETTINGS}
+    found = [each.removeprefix(PREFIX) for each in dir(settings) if each.startswith(PREFIX)]
+    unknown = [(each, difflib.get_close_matches(each, known, 1)) for each in found]
+    return [
+        (PREFIX + each, PREFIX + near[0] if near else None)
+        for each, near in unknown
+        if each not in known
+    ]
 
 
 def redis_cache_locations() -> list[tuple[str, list[str]]]:
@@ -399,7 +407,7 @@ def use_config(config: Config) -> None:
 
 def _forget(*, setting: str, **_kwargs: Any) -> None:
     global _config
-    if setting.startswith("COGWORKER_") or setting in {"BASE_DIR", "CACHES"}:
+    if setting.startswith(PREFIX) or setting in {"BASE_DIR", "CACHES"}:
         _config = None
 
 
