@@ -129,7 +129,7 @@ class TestChannels:
         apps = ["django_cogworker", "tests.project", "channels"]
         with override_settings(INSTALLED_APPS=apps):
             (warning,) = found("W004")
-        assert "runcogworker" in warning.hint
+        assert "runcogworker" in str(warning.hint)
         assert found("W004") == []
 
 
