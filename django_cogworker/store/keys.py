@@ -80,6 +80,15 @@ class Keys:
         """string: the time since which some worker has beaten without a gap."""
         return f"{self.prefix}fleet_since"
 
+    @property
+    def members(self) -> str:
+        """hash: identity -> facts about its host and process (JSON), of workers that beat."""
+        return f"{self.prefix}members"
+
+    def host(self, host: str) -> str:
+        """set with a TTL: the identities on one host, by a hash of what tells hosts apart."""
+        return f"{self.prefix}host:{host}"
+
     def workers(self, identity: str) -> str:
         """hash: ticket -> what the worker holds in progress. The whole truth about it."""
         return f"{self.prefix}workers:{identity}"

@@ -235,7 +235,7 @@ class PlainVerbs:
         seconds, micros = answers[5]
         return BeatReply(seconds + micros / 1e6, command, errors)
 
-    def leave(self, identity: str) -> int:
+    def leave(self, identity: str, host: str = "") -> int:
         keys = self._keys
         pipe = self._client.pipeline(transaction=True)
         pipe.delete(keys.process(identity), keys.signal(identity))

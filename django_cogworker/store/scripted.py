@@ -37,6 +37,8 @@ FLEET_GAP = 15
 #: What cannot be moved to its queue waits so long before the next try, so that it starves nobody (seconds).
 POSTPONE = 60
 SIGNAL_TTL = 60
+#: The workers of a host are remembered so long after the last beat of any of them.
+HOST_TTL = 7 * 86_400
 #: For so long a late packet of a worker that is gone may still arrive.
 TOMBSTONE_TTL = 86_400
 
@@ -190,11 +192,15 @@ class ScriptedVerbs:
                 keys.fleet_since,
                 keys.queues,
                 keys.signal(identity),
+                keys.members,
+                keys.host(beat.host),
             ],
             [
                 identity,
                 PRESENCE_TTL,
                 FLEET_GAP,
+                beat.facts,
+                HOST_TTL,
                 beat.info,
                 beat.busy,
                 "true" if beat.quiet else "false",
@@ -203,7 +209,7 @@ class ScriptedVerbs:
         )
         return BeatReply(float(now), read_command(command), [text(each) for each in errors])
 
-    def leave(self, identity: str) -> int:
+    def leave(self, identity: str, host: str = "") -> int:
         keys = self._keys
         return int(
             script("leave").run(
@@ -216,6 +222,8 @@ class ScriptedVerbs:
                     keys.workers(identity),
                     keys.holders,
                     keys.tombstone(identity),
+                    keys.members,
+                    keys.host(host),
                 ],
                 [identity, TOMBSTONE_TTL],
             )

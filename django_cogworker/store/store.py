@@ -20,6 +20,7 @@ from django_cogworker.store.connection import CALL_TIMEOUT, make_client
 from django_cogworker.store.errors import refuses_scripts
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.plain import PlainVerbs
+from django_cogworker.store.recovering import RecoveryVerbs
 from django_cogworker.store.scripted import ScriptedVerbs, text
 from django_cogworker.store.target import Target, resolve
 from django_cogworker.store.values import (
@@ -58,6 +59,8 @@ class Store:
         self._blocking = make_client(
             self.target, size=2, name="cogworker-wait", call_timeout=BLOCK + CALL_TIMEOUT
         )
+        #: Finding dead workers and bringing back their jobs.
+        self.recovering = RecoveryVerbs(self.client, self.keys, config)
         self._plain = PlainVerbs(self.client, self.keys, config)
         self._verbs: Verbs = self._plain
         if config.fetch == "reliable":
@@ -100,8 +103,8 @@ class Store:
     def beat(self, beat: Beat) -> BeatReply:
         return self._do(lambda verbs: verbs.beat(beat))
 
-    def leave(self, identity: str) -> int:
-        return self._do(lambda verbs: verbs.leave(identity))
+    def leave(self, identity: str, host: str = "") -> int:
+        return self._do(lambda verbs: verbs.leave(identity, host))
 
     def pause(self, queue: str) -> bool:
         """Stop fetching from a queue everywhere; false where it was paused already."""

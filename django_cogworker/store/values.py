@@ -157,6 +157,50 @@ class Beat:
     busy: int
     quiet: bool
     queues: Sequence[str]
+    #: Facts for those who may have to judge whether it lives (JSON), and its host ('' if unknown).
+    facts: str = ""
+    host: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Survey:
+    """Workers that are silent, and those on one host, each as (identity, facts as JSON)."""
+
+    silent: Sequence[tuple[str, str]]
+    neighbours: Sequence[tuple[str, str]]
+    errors: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """A job that some worker holds. `marked`: an at-most-once job whose start is written down."""
+
+    ticket: int
+    queue: str
+    payload: bytes
+    marked: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recovered:
+    """A job of a dead worker on its way to where it belongs."""
+
+    ticket: int
+    disposition: Literal["front", "schedule", "dead"]
+    payload: bytes
+    queue: str
+    priority: int = 0
+    delay: float = 0.0
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RecoverReply:
+    """`dead` false: the worker lives and nothing was done. `left`: how many jobs it still holds."""
+
+    dead: bool
+    verdicts: Sequence[int | str]
+    left: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Verbs(Protocol):
 
     def beat(self, beat: Beat) -> BeatReply: ...
 
-    def leave(self, identity: str) -> int:
+    def leave(self, identity: str, host: str = "") -> int:
         """Take the presence away; how many jobs the identity still holds."""
         ...
 

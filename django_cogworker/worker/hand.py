@@ -33,7 +33,9 @@ class Unit:
 class Hand:
     """Holds what was fetched and not finished."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[int, int], None] = lambda place, ticket: None) -> None:
+        """`note(place, ticket)` writes down what each processor runs (ticket 0: nothing)."""
+        self._note = note
         self._inbox: SimpleQueue[Unit | Callable[[], None] | None] = SimpleQueue()
         self.untaken: dict[int, Unit] = {}
         self.running: dict[int, Unit] = {}
@@ -49,9 +51,9 @@ class Hand:
         """Have the next free processor do `work`, which must not raise."""
         self._inbox.put(work)
 
-    def take(self) -> Unit | None:
-        """The next job, as soon as there is one; `None` when the worker ends. Errands are done on the
-        way.
+    def take(self, place: int) -> Unit | None:
+        """The next job for the processor of that place, as soon as there is one; `None` when the
+        worker ends. Errands are done on the way.
         """
         while True:
             unit = self._inbox.get()
@@ -63,11 +65,13 @@ class Hand:
             self.running[unit.ticket] = unit
             if self.untaken.pop(unit.ticket, None) is not None:
                 unit.started = time.monotonic()
+                self._note(place, unit.ticket)
                 return unit
             del self.running[unit.ticket]  # withdrawn meanwhile
 
-    def done(self, unit: Unit) -> None:
+    def done(self, place: int, unit: Unit) -> None:
         """A processor has finished with the job."""
+        self._note(place, 0)
         self.running.pop(unit.ticket, None)
 
     def withdraw(self, older_than: float | None = None) -> list[Unit]:

@@ -48,12 +48,16 @@ class Heartbeat:
         config: Config,
         membership: Membership,
         outage: Outage,
+        started_file: str,
         busy: Callable[[], int],
         command: Callable[[str], None],
     ) -> None:
-        """`busy` counts running jobs; `command` hears each remote command once."""
+        """`started_file`: where this worker notes what it runs; `busy` counts running jobs;
+        `command` hears each remote command once.
+        """
         self._store = store
         self._membership = membership
+        membership.renewed = self.now
         self._outage = outage
         self._busy = busy
         self._command = command
@@ -63,6 +67,9 @@ class Heartbeat:
         self._interval = min(INTERVAL, threshold / BEATS_PER_THRESHOLD)
         self._again = min(AGAIN, self._interval)
         self._patience = threshold - min(CAUTION, threshold / 3)
+        self._host = host_facts()
+        self.host_id = self._host.get("host_id", "")
+        self._started_file = started_file
         self._facts = self._fixed_facts(config)
         self._beat_hooks = features.taking_part("beat")
         self._wake = threading.Event()
@@ -76,7 +83,7 @@ class Heartbeat:
     def _fixed_facts(self, config: Config) -> dict[str, Any]:
         gil = getattr(sys, "_is_gil_enabled", None)
         return {
-            **host_facts(),
+            **self._host,
             "concurrency": config.concurrency,
             "queues": [each.name for each in config.queues for _ in range(each.weight)],
             "started_at": self._started_at,
@@ -91,9 +98,18 @@ class Heartbeat:
         identity = self._membership.identity
         info = {**self._facts, "pid": int(identity.split(":")[-2]), "rss_kb": memory_kb()}
         reply = self._store.beat(
-            Beat(identity, json.dumps(info), self._busy(), self.quiet, self._queues)
+            Beat(
+                identity,
+                json.dumps(info),
+                self._busy(),
+                self.quiet,
+                self._queues,
+                json.dumps({**self._host, "pid": info["pid"], "started": self._started_file}),
+                self.host_id,
+            )
         )
         self._last_good = time.monotonic()
+        self._membership.present = identity
         self._outage.over(wrote=True)
         errors = frozenset(reply.errors)
         for each in errors - self._errors:

@@ -6,10 +6,12 @@ worker that was presumed dead while it was merely slow goes on under a new ident
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -26,14 +28,24 @@ class Membership:
 
     def __init__(self) -> None:
         self.identity = new_identity()
+        #: The identity of the last good beat: under another one nothing may be fetched.
+        self.present = ""
+        #: Called when the identity was renewed.
+        self.renewed: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
+
+    @property
+    def is_present(self) -> bool:
+        """Whether others can see that the holder of this identity lives."""
+        return self.present == self.identity
 
     def renew(self, buried: str) -> str:
         """Take a new identity in place of `buried`; the first of several callers does it."""
         with self._lock:
             if self.identity == buried:
                 self.identity = new_identity()
-            return self.identity
+        self.renewed()
+        return self.identity
 
 
 def host_facts() -> dict[str, str]:
@@ -43,6 +55,8 @@ def host_facts() -> dict[str, str]:
         facts["boot_id"] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         facts["pid_namespace"] = os.readlink("/proc/self/ns/pid")
         facts["pid_start"] = process_start(os.getpid())
+        where = "|".join((facts["hostname"], facts["boot_id"], facts["pid_namespace"]))
+        facts["host_id"] = hashlib.sha256(where.encode()).hexdigest()[:16]
     except OSError:
         return facts  # no Linux: then only the beats tell about life
     return facts

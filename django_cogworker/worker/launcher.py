@@ -22,10 +22,12 @@ import redis
 from django_cogworker import __version__
 from django_cogworker.conf import Config
 from django_cogworker.store.store import Store
+from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.heartbeat import Heartbeat
 from django_cogworker.worker.identity import Membership
 from django_cogworker.worker.manager import Manager
 from django_cogworker.worker.outage import Outage
+from django_cogworker.worker.recovery import Recovery
 from django_cogworker.worker.scheduler import Scheduler
 from django_cogworker.worker.stacks import all_stacks
 from django_cogworker.worker.threads import start_thread
@@ -34,6 +36,9 @@ logger = logging.getLogger("django_cogworker")
 
 #: What each signal means; those that a platform lacks are left away.
 SIGNALS = {"SIGTERM": "stop", "SIGINT": "stop", "SIGTSTP": "quiet", "SIGTTIN": "stacks"}
+
+#: How long the stop waits for a beat that is under way (seconds).
+LAST_BEAT = 5.0
 
 
 class Launcher:
@@ -47,23 +52,34 @@ class Launcher:
         self._words: SimpleQueue[str] = SimpleQueue()
         self._stops = 0
         self._membership = Membership()
+        self._heartbeat_thread: threading.Thread | None = None
         self._outage = Outage(store.description)
         self._scheduler = Scheduler(store=store, outage=self._outage)
-        self._heartbeat = Heartbeat(
-            store=store,
-            config=config,
-            membership=self._membership,
-            outage=self._outage,
-            busy=lambda: self._manager.busy,
-            command=self._words.put,
-        )
+        death = DeathHooks(config)
         self._manager = Manager(
             store=store,
             config=config,
             membership=self._membership,
             outage=self._outage,
             due_in=self._scheduler.due_in,
-            may_start=self._heartbeat.is_fresh,
+            death=death,
+            may_start=lambda: self._heartbeat.is_fresh(),
+        )
+        self._heartbeat = Heartbeat(
+            store=store,
+            config=config,
+            membership=self._membership,
+            outage=self._outage,
+            started_file=self._manager.started.name,
+            busy=lambda: self._manager.busy,
+            command=self._words.put,
+        )
+        self._recovery = Recovery(
+            store=store,
+            config=config,
+            membership=self._membership,
+            outage=self._outage,
+            death=death,
         )
 
     @property
@@ -91,13 +107,12 @@ class Launcher:
         if not self._heartbeat.first_beat(give_up=self._asked_to_stop):
             return False
         self._look_at_server()
-        start_thread("heartbeat", self._heartbeat.loop)
+        self._heartbeat_thread = start_thread("heartbeat", self._heartbeat.loop)
         if self._heartbeat.quiet:
             logger.info("Quiet from the start, as asked.")
-        self._manager.start()
-        if self._heartbeat.quiet:
-            self._manager.quiet()
+        self._manager.start(quiet=self._heartbeat.quiet)
         start_thread("scheduler", self._scheduler.loop)
+        start_thread("recovery", self._recovery.loop)
         queues = ", ".join(
             each.name if each.weight == 1 else f"{each.name} x{each.weight}"
             for each in self._config.queues
@@ -155,6 +170,9 @@ class Launcher:
                 logger.warning("The word %r means nothing to a worker.", word)
 
     def _stop_when_drained(self) -> None:
+        """Stop when nothing is left, also of what dead workers held."""
+        self._recovery.decided.wait()
+        self._manager.fetcher.look_again()
         self._manager.fetcher.drained.wait()
         self._words.put("stop")
 
@@ -181,9 +199,13 @@ class Launcher:
         self._heartbeat.now()
         self._manager.stop(at_once=lambda: self._stops > 1)
         self._scheduler.end()
+        self._recovery.end()
         self._heartbeat.end()
+        if self._heartbeat_thread is not None:
+            # A beat that is still under way would bring the presence back.
+            self._heartbeat_thread.join(LAST_BEAT)
         try:
-            self._store.leave(self.identity)
+            self._store.leave(self.identity, self._heartbeat.host_id)
         except (redis.RedisError, OSError) as error:
             logger.warning(
                 "The worker's presence could not be taken away (%s); it ends by itself.", error

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from django_cogworker.conf import Config
 from django_cogworker.exceptions import JobOrphanedError
@@ -27,6 +28,8 @@ from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.processor import Processor
 from django_cogworker.worker.retries import Decision
 from django_cogworker.worker.runner import Runner
+from django_cogworker.worker.solitude import Solitude
+from django_cogworker.worker.started import StartedTickets
 from django_cogworker.worker.threads import start_thread
 
 logger = logging.getLogger("django_cogworker")
@@ -46,11 +49,13 @@ class Manager:
         membership: Membership,
         outage: Outage,
         due_in: Callable[[int], None],
+        death: DeathHooks,
         may_start: Callable[[], bool],
     ) -> None:
         self._store = store
         self._config = config
-        self.hand = Hand()
+        self.started = StartedTickets(config.concurrency)
+        self.hand = Hand(self.started.note)
         self.fetcher = Fetcher(
             store=store,
             config=config,
@@ -65,20 +70,23 @@ class Manager:
             hand=self.hand,
             desk=self.fetcher,
             runner=Runner(build_server_chain(config), lambda: self._stopping),
-            death=DeathHooks(config),
+            death=death,
+            solitude=Solitude(self.hand, self.fetcher.hold_back, lambda: self._stopping),
             may_start=lambda: not self._stopping and may_start(),
         )
         self._threads: list[threading.Thread] = []
         self._fetcher_thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, *, quiet: bool = False) -> None:
+        """Start all threads; with `quiet` no job is fetched before `resume`."""
         self._threads = [
-            start_thread(f"processor-{number}", self._processor.loop)
-            for number in range(1, self._config.concurrency + 1)
+            start_thread(f"processor-{place + 1}", partial(self._processor.loop, place))
+            for place in range(self._config.concurrency)
         ]
         start_thread("listener", self.fetcher.listener.loop)
         self._fetcher_thread = start_thread("fetcher", self.fetcher.loop)
-        self.fetcher.open()
+        if not quiet:
+            self.fetcher.open()
 
     @property
     def busy(self) -> int:
@@ -127,6 +135,8 @@ class Manager:
                 "recovers them.",
                 self.fetcher.unsettled,
             )
+        else:
+            self.started.remove()
 
     def _abandon_running(self) -> int:
         """Settle the jobs whose processors still run them; newest first, so that the oldest runs

@@ -31,8 +31,10 @@ from django_cogworker.store.values import Effect, Settlement
 from django_cogworker.worker import settlement, surroundings
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.orphans import runs_alone
 from django_cogworker.worker.retries import Decision, decide
 from django_cogworker.worker.runner import Runner
+from django_cogworker.worker.solitude import AWAY, Solitude
 
 logger = logging.getLogger("django_cogworker.jobs")
 
@@ -57,6 +59,7 @@ class Processor:
         desk: Desk,
         runner: Runner,
         death: DeathHooks,
+        solitude: Solitude,
         may_start: Callable[[], bool],
     ) -> None:
         self._store = store
@@ -64,14 +67,15 @@ class Processor:
         self._desk = desk
         self._runner = runner
         self._death = death
+        self._solitude = solitude
         self._may_start = may_start
         self._failures = settlement.FailureSettler(store.keys)
         self._settled_hooks: Sequence[Any] = features.taking_part("settled")
 
-    def loop(self) -> None:
-        """The thread's body."""
+    def loop(self, place: int) -> None:
+        """The body of the thread of that place."""
         try:
-            while (unit := self._hand.take()) is not None:
+            while (unit := self._hand.take(place)) is not None:
                 try:
                     self._process(unit)
                 except BaseException:
@@ -79,7 +83,7 @@ class Processor:
                     logger.critical("A processor failed at its own work.", exc_info=True)
                     self._desk.settle(unit, settlement.after_a_fault(unit))
                 finally:
-                    self._hand.done(unit)
+                    self._hand.done(place, unit)
         finally:
             surroundings.thread_ends()
 
@@ -102,6 +106,23 @@ class Processor:
         except (UnknownJob, UnknownFormat) as error:
             self._unknown(unit, payload, error)
             return
+        if runs_alone(payload):
+            with self._solitude.alone() as alone:
+                if alone:
+                    logger.warning(
+                        "%s %s runs alone: its worker died %d times while it was running.",
+                        definition.name,
+                        payload["jid"],
+                        payload["orphanings"],
+                        extra={"jid": payload["jid"], "job_class": definition.name},
+                    )
+                    self._start(unit, payload, definition)
+                else:
+                    self._desk.settle(unit, settlement.postponed(unit, AWAY))
+            return
+        self._start(unit, payload, definition)
+
+    def _start(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
         if payload.get("at_most_once") and not self._mark_started(unit):
             return
         self._run(unit, payload, definition)

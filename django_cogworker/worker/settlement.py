@@ -89,6 +89,11 @@ def waiting(unit: Unit, payload: dict[str, Any]) -> Settlement | None:
     return Settlement(unit.ticket, "schedule", record, delay=UNKNOWN_PAUSE)
 
 
+def postponed(unit: Unit, delay: float) -> Settlement:
+    """To the scheduled set as it is: it cannot run here now."""
+    return Settlement(unit.ticket, "schedule", unit.payload, delay)
+
+
 def after_a_fault(unit: Unit) -> Settlement:
     """Our own code failed with the job: it waits as it was fetched, and is tried again."""
     return Settlement(unit.ticket, "retry", unit.payload, INTERRUPT_PAUSE, counter="failed")
@@ -105,6 +110,21 @@ def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
     count = payload.get("interruptions", 0)
     count = count + 1 if isinstance(count, int) else 1
     return given_back(unit, encode({**payload, "interruptions": count})), count
+
+
+def attempt_effects(
+    keys: Keys, record: dict[str, Any], error: BaseException, outcome: str, now: float
+) -> tuple[Effect, Effect]:
+    """Effects that keep the record of a failed attempt, among the last ones of its job."""
+    key = keys.attempts(clean(str(record["jid"]), 64))
+    entry = attempt_record(record, error, outcome, now)
+    return Effect("append", key, (entry, MAX_ATTEMPTS)), Effect("expire", key, (ATTEMPTS_TTL,))
+
+
+def _end_of_run(record: dict[str, Any]) -> None:
+    """Drop what counts for one stay on a queue or one run: the job came to an end of its own."""
+    record.pop("enqueued_at", None)
+    record.pop("orphanings", None)
 
 
 class FailureSettler:
@@ -128,7 +148,7 @@ class FailureSettler:
         record = dict(payload)
         try:
             add_failure(record, error, now)
-            record.pop("enqueued_at", None)
+            _end_of_run(record)
             encoded = encode(record)
         except InvalidPayload as problem:
             logger.error(
@@ -139,7 +159,8 @@ class FailureSettler:
             )
             record, decision = self._interrupt(unit, error, decision, now)
             encoded = encode(record)
-        all_effects = (*self._attempt(record, error, decision, now), *effects)
+        attempt = attempt_effects(self._keys, record, error, decision.outcome, now)
+        all_effects = (*attempt, *effects)
         if decision.outcome == "discarded":
             settlement = Settlement(unit.ticket, "ack", counter="failed", effects=all_effects)
         elif decision.outcome == "retrying":
@@ -157,7 +178,7 @@ class FailureSettler:
     ) -> tuple[dict[str, Any], Decision]:
         """The job as fetched, with the error, and where it goes now."""
         record = decode(unit.payload)
-        record.pop("enqueued_at", None)
+        _end_of_run(record)
         count = record.get("interrupted_count", 0)
         count = count + 1 if isinstance(count, int) else 1
         tries = record.get("retry_count", 0)
@@ -174,10 +195,3 @@ class FailureSettler:
         if count > MAX_INTERRUPTS or tries > budget(record.get("retry")):
             return record, Decision("dead")
         return record, Decision("retrying", INTERRUPT_PAUSE * count)
-
-    def _attempt(
-        self, record: dict[str, Any], error: BaseException, decision: Decision, now: float
-    ) -> tuple[Effect, Effect]:
-        key = self._keys.attempts(clean(str(record["jid"]), 64))
-        entry = attempt_record(record, error, decision.outcome, now)
-        return Effect("append", key, (entry, MAX_ATTEMPTS)), Effect("expire", key, (ATTEMPTS_TTL,))

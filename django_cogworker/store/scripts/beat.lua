@@ -1,8 +1,9 @@
 -- beat.lua: a worker says that it lives, and hears what was asked of it.
 --
--- KEYS  1 process hash   2 processes   3 beats   4 fleet_since   5 queues   6 signal
+-- KEYS  1 process hash   2 processes   3 beats   4 fleet_since   5 queues   6 signal   7 members   8 members of its host
 -- ARGV  1 identity   2 TTL of the presence in seconds   3 gap in seconds after which the fleet counts as new
---       4 info (JSON)   5 busy   6 quiet ('true' or 'false')   then the names of the worker's queues
+--       4 facts about its host and process (JSON, or '')   5 TTL of the host's members in seconds
+--       6 info (JSON)   7 busy   8 quiet ('true' or 'false')   then the names of the worker's queues
 -- Returns {Redis's time, remote command or '', errors}. Only the presence itself is indispensable.
 -- include: clock
 
@@ -15,7 +16,7 @@ local function try(...)
   return reply
 end
 
-redis.call('HSET', KEYS[1], 'info', ARGV[4], 'busy', ARGV[5], 'quiet', ARGV[6], 'beat', as_score(now))
+redis.call('HSET', KEYS[1], 'info', ARGV[6], 'busy', ARGV[7], 'quiet', ARGV[8], 'beat', as_score(now))
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 try('SADD', KEYS[2], ARGV[1])
 
@@ -25,7 +26,12 @@ if not last.err and (#last == 0 or now - tonumber(last[2]) > tonumber(ARGV[3])) 
 end
 try('ZADD', KEYS[3], as_score(now), ARGV[1])
 try('ZREMRANGEBYSCORE', KEYS[3], '-inf', as_score(now - 604800))
-for index = 7, #ARGV do try('SADD', KEYS[5], ARGV[index]) end
+if ARGV[4] ~= '' then
+  try('HSET', KEYS[7], ARGV[1], ARGV[4])
+  try('SADD', KEYS[8], ARGV[1])
+  try('EXPIRE', KEYS[8], ARGV[5])
+end
+for index = 9, #ARGV do try('SADD', KEYS[5], ARGV[index]) end
 
 local command = redis.pcall('GET', KEYS[6])
 if type(command) ~= 'string' then command = '' end

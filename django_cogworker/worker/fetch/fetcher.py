@@ -91,7 +91,7 @@ class Fetcher:
         #: How many jobs the failed calls asked for: Redis may have granted them, and we do not know it.
         self._uncertain = 0
         self._token = self._look = False
-        self._open = False
+        self._open = self._held_back = False
         self._ended = False
         self.last_tick = time.monotonic()
         #: Set while the worker has nothing at all to do; a burst worker waits for it.
@@ -117,6 +117,15 @@ class Fetcher:
         self._open = False
         self._events.put(_WAKE)
 
+    def hold_back(self, wish: bool) -> None:
+        """While true: fetch nothing, though open, and give back what no processor has taken."""
+        self._held_back = wish
+        self._events.put(_WAKE if wish else _LOOK)
+
+    @property
+    def _may_fetch(self) -> bool:
+        return self._open and not self._held_back and self._membership.is_present
+
     def abandon(self, unit: Unit, settlement: Settlement) -> None:
         """Settle a job whose processor still runs it: the worker stops. Its own late end is
         ignored.
@@ -138,6 +147,11 @@ class Fetcher:
     def is_certain(self) -> bool:
         """Whether we know all that Redis granted us; not after a call whose reply was lost."""
         return not self._uncertain
+
+    def look_again(self) -> None:
+        """Ask Redis for jobs once more before counting as drained."""
+        self.drained.clear()
+        self._look_now()
 
     def _look_now(self) -> None:
         self._events.put(_LOOK)
@@ -232,17 +246,17 @@ class Fetcher:
         return False
 
     def _wanted(self) -> int:
-        if not self._open:
+        if not self._may_fetch:
             return 0
         room = self._concurrency + self._rate.allowance() - self._unfinished
         return max(0, min(room, MOST_FETCHED))
 
     def _return_untaken(self) -> None:
         """Give back what no processor took in time, or all of it when fetching has ended."""
-        late = self._hand.withdraw(HOLD if self._open else None)
+        late = self._hand.withdraw(HOLD if self._may_fetch else None)
         if not late:
             return
-        if self._open:
+        if self._may_fetch:
             self._rate.misjudged()
         for unit in late:
             self._note((unit, settlements.given_back(unit)))

@@ -1,0 +1,120 @@
+"""The verbs of recovery: who is silent, what did a dead worker hold, bring it back.
+
+They are scripts. A server that refuses scripts has no jobs in progress to recover.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+
+from django_cogworker.conf import Config
+from django_cogworker.store.keys import Keys
+from django_cogworker.store.plan import Plan
+from django_cogworker.store.scripted import TOMBSTONE_TTL, current_hour, read_taken, text
+from django_cogworker.store.scripts import script
+from django_cogworker.store.values import Held, Recovered, RecoverReply, Survey
+
+
+class RecoveryVerbs:
+    """Recovery by scripts."""
+
+    def __init__(self, client: redis.Redis, keys: Keys, config: Config) -> None:
+        self._client: Any = client
+        self._keys = keys
+        self._dead_bounds = [config.dead_max_jobs, int(config.dead_max_age)]
+
+    def survey(self, host: str, silence: float, limit: int, *, full: bool) -> Survey:
+        """Workers silent for longer than `silence` seconds, and those registered on `host`, with
+        their facts.
+        """
+        keys = self._keys
+        silent, neighbours, errors = script("survey").run(
+            self._client,
+            [keys.beats, keys.holders, keys.members, keys.host(host)],
+            [silence, limit, "1" if full else "0"],
+        )
+        return Survey(_pairs(silent), _pairs(neighbours), [text(each) for each in errors])
+
+    def held_by(self, identity: str, limit: int, skip: int = 0) -> list[Held]:
+        """The oldest jobs that the worker holds, after the first `skip`."""
+        key = self._keys.workers(identity)
+        fields = self._client.hkeys(key)
+        marked = {each[1:] for each in fields if each.startswith(b"!")}
+        tickets = sorted((each for each in fields if each.isdigit()), key=int)
+        wanted = tickets[skip : skip + limit]
+        if not wanted:
+            return []
+        found = zip(wanted, self._client.hmget(key, wanted), strict=True)
+        held = []
+        for ticket, value in found:
+            if value is not None:
+                taken = read_taken(ticket, value)
+                held.append(Held(taken.ticket, taken.queue, taken.payload, ticket in marked))
+        return held
+
+    def recover(
+        self,
+        identity: str,
+        *,
+        host: str,
+        gone: bool,
+        threshold: float,
+        orphans: Sequence[Recovered],
+    ) -> RecoverReply:
+        """Judge the worker dead (`gone`: the caller knows) and move these jobs of it."""
+        keys = self._keys
+        plan = Plan(
+            keys,
+            [
+                keys.workers(identity),
+                keys.holders,
+                keys.beats,
+                keys.fleet_since,
+                keys.tombstone(identity),
+                keys.members,
+                keys.processes,
+                keys.process(identity),
+                keys.schedule,
+                keys.dead,
+                keys.failed,
+                keys.throughput(current_hour()),
+                keys.queues,
+                keys.host(host),
+            ],
+        )
+        args: list[Any] = [
+            identity,
+            "gone" if gone else "silent",
+            threshold,
+            TOMBSTONE_TTL,
+            *self._dead_bounds,
+            "",
+        ]
+        items = []
+        for each in orphans:
+            args.append(each.payload)
+            items.append(
+                {
+                    "t": str(each.ticket),
+                    "d": each.disposition,
+                    "p": len(args),
+                    "s": each.delay,
+                    "k": plan.queue(each.queue) if each.disposition == "front" else 0,
+                    "r": each.priority,
+                    "q": each.queue,
+                    "e": plan.effects(each.effects),
+                }
+            )
+        args[6] = json.dumps(items)
+        dead, verdicts, left = script("recover").run(self._client, plan.keys, args)
+        return RecoverReply(
+            dead == 1, [each if isinstance(each, int) else text(each) for each in verdicts], left
+        )
+
+
+def _pairs(flat: Sequence[bytes]) -> list[tuple[str, str]]:
+    return [(text(flat[at]), text(flat[at + 1])) for at in range(0, len(flat), 2)]

@@ -1,0 +1,248 @@
+"""Recovery: finds dead workers and brings back what they held.
+
+One thread of every worker. Once a second it looks at the processes of its own host, which costs no
+Redis call; every five seconds it asks Redis who has been silent too long. A worker is dead when its
+process on this host is no more, or when it and nobody else has been silent for longer than
+`COGWORKER_ORPHAN_THRESHOLD` (an outage, in which nobody can beat, makes nobody dead). The script
+that moves the jobs judges anew, so any number of recoverers may act at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import redis
+
+from django_cogworker.conf import Config
+from django_cogworker.exceptions import UnknownJob
+from django_cogworker.features import registry as features
+from django_cogworker.jobs import registry
+from django_cogworker.store.store import Store
+from django_cogworker.store.values import Effect, Held, Recovered
+from django_cogworker.worker import surroundings
+from django_cogworker.worker.death import DeathHooks
+from django_cogworker.worker.identity import Membership, host_facts
+from django_cogworker.worker.neighbours import host_rebooted, is_gone, read_facts, same_host
+from django_cogworker.worker.orphans import Orphan, judge
+from django_cogworker.worker.outage import Outage
+from django_cogworker.worker.settlement import attempt_effects
+from django_cogworker.worker.started import forget_started, read_started
+
+logger = logging.getLogger("django_cogworker")
+
+#: Seconds between looks at this host's processes, and between questions to Redis.
+LOOK = 1.0
+SURVEY = 5.0
+#: Every so many surveys, holders without any beat are looked for too.
+FULL_SURVEY = 12
+#: Jobs of a dead worker that one step moves, and silent workers that one survey names.
+BATCH = 100
+MOST_SILENT = 50
+
+
+class Recovery:
+    """The recoverer of one worker."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        config: Config,
+        membership: Membership,
+        outage: Outage,
+        death: DeathHooks,
+    ) -> None:
+        self._keys = store.keys
+        self._verbs = store.recovering
+        self._config = config
+        self._membership = membership
+        self._outage = outage
+        self._death = death
+        self._own_facts: dict[str, Any] = dict(host_facts())
+        self._neighbours: dict[str, dict[str, Any]] = {}
+        self._hooks = features.taking_part("recovered")
+        self._surveys = 0
+        self._wake = threading.Event()
+        self._ended = False
+        self._next_survey = 0.0
+        #: Set while no silent worker's verdict is open: a burst worker waits for that.
+        self.decided = threading.Event()
+        self.last_tick = time.monotonic()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    def loop(self) -> None:
+        """The thread's body."""
+        try:
+            while not self._ended:
+                self.last_tick = time.monotonic()
+                try:
+                    self.look()
+                except (redis.RedisError, OSError) as error:
+                    self._outage.failed("Recovering jobs of dead workers", error)
+                self._wake.wait(LOOK)
+        finally:
+            surroundings.thread_ends()
+
+    def look(self) -> int:
+        """One look; how many jobs were recovered. Raises redis-py's errors."""
+        recovered = 0
+        if time.monotonic() >= self._next_survey:
+            self._next_survey = time.monotonic() + SURVEY
+            recovered += self._survey()
+        for identity, facts in list(self._neighbours.items()):
+            if is_gone(facts):
+                del self._neighbours[identity]
+                reason = f"its process {facts.get('pid')} is gone"
+                recovered += self._recover(identity, facts, reason, gone=True)
+        return recovered
+
+    def _survey(self) -> int:
+        full = self._surveys % FULL_SURVEY == 0
+        self._surveys += 1
+        threshold = self._config.orphan_threshold
+        found = self._verbs.survey(
+            self._own_facts.get("host_id", ""), threshold, MOST_SILENT, full=full
+        )
+        self._outage.over(wrote=False)
+        for each in found.errors:
+            self._outage.failed("Looking for dead workers", redis.ResponseError(each))
+        own = self._membership.identity
+        self._neighbours = {
+            identity: facts
+            for identity, text in found.neighbours
+            if identity != own and same_host(facts := read_facts(text), self._own_facts)
+        }
+        recovered = 0
+        undecided = False
+        for identity, text in found.silent:
+            if identity == own:
+                continue
+            facts = read_facts(text)
+            here = same_host(facts, self._own_facts)
+            if here and not is_gone(facts):
+                # Its process is there and does not beat: stopped, or stuck. The beats decide.
+                logger.debug("Worker %s is silent, though its process lives.", identity)
+            count = self._recover(
+                identity, facts, "it was silent too long", gone=here and is_gone(facts)
+            )
+            undecided = undecided or count < 0
+            recovered += max(0, count)
+        if undecided:
+            self.decided.clear()
+        else:
+            self.decided.set()
+        return recovered
+
+    def _recover(self, identity: str, facts: dict[str, Any], reason: str, *, gone: bool) -> int:
+        """Move everything the dead worker held; how many jobs, or -1 where it is not dead (yet)."""
+        file = str(facts.get("started", ""))
+        started = read_started(file) if same_host(facts, self._own_facts) else None
+        counts = not host_rebooted(facts, self._own_facts)
+        if not counts:
+            reason = "its host was started anew"
+        total, skipped = 0, 0
+        while True:
+            held = self._verbs.held_by(identity, BATCH, skip=skipped)
+            orphans = [self._judge(each, started, counts, reason) for each in held]
+            reply = self._verbs.recover(
+                identity,
+                host=str(facts.get("host_id", "")),
+                gone=gone,
+                threshold=self._config.orphan_threshold,
+                orphans=[self._to_move(each) for each in orphans],
+            )
+            if not reply.dead:
+                return -1
+            moved = self._take_verdicts(identity, orphans, reply.verdicts)
+            total += moved
+            skipped += len(held) - moved
+            if len(held) < BATCH:
+                break
+        if total or not skipped:
+            forget_started(file)
+        if total:
+            logger.warning(
+                "Worker %s is dead (%s); %d jobs that it held were recovered.",
+                identity,
+                reason,
+                total,
+            )
+        return total
+
+    def _judge(
+        self, held: Held, started: frozenset[int] | None, counts: bool, reason: str
+    ) -> Orphan:
+        return judge(
+            held,
+            started=started is None or held.ticket in started,
+            counts=counts,
+            limit=self._config.max_orphanings,
+            reason=reason,
+        )
+
+    def _to_move(self, orphan: Orphan) -> Recovered:
+        effects: tuple[Effect, ...] = ()
+        if orphan.job is not None:
+            if orphan.error is not None:
+                effects += attempt_effects(
+                    self._keys, orphan.job, orphan.error, "dead", time.time()
+                )
+            for hook in self._hooks:
+                effects += self._ask(hook, orphan.job, orphan.fate)
+        return Recovered(
+            orphan.ticket,
+            orphan.fate,
+            orphan.payload,
+            orphan.queue,
+            orphan.priority,
+            orphan.delay,
+            effects,
+        )
+
+    @staticmethod
+    def _ask(hook: Callable[..., Any], job: dict[str, Any], fate: str) -> tuple[Effect, ...]:
+        try:
+            effects: tuple[Effect, ...] = hook(job, fate)
+        except Exception:
+            logger.exception("A feature failed at the recovery of job %s.", job.get("jid"))
+            return ()
+        return effects
+
+    def _take_verdicts(
+        self, identity: str, orphans: Sequence[Orphan], verdicts: Sequence[int | str]
+    ) -> int:
+        moved = 0
+        for orphan, verdict in zip(orphans, verdicts, strict=True):
+            if isinstance(verdict, str):
+                logger.error(
+                    "A job of the dead worker %s cannot be moved to queue %s (%s); it stays where it is.",
+                    identity,
+                    orphan.queue,
+                    verdict,
+                )
+            elif verdict == 1:
+                moved += 1
+                if orphan.error is not None and orphan.job is not None:
+                    self._buried(orphan.job, orphan.error)
+        return moved
+
+    def _buried(self, job: dict[str, Any], error: BaseException) -> None:
+        """The death hooks, run by the recoverer whose script moved the job."""
+        name, jid = job.get("class", ""), job.get("jid")
+        logger.error(
+            "%s %s is in the dead set: %s", name, jid, error, extra={"jid": jid, "job_class": name}
+        )
+        try:
+            definition = registry.find(name)
+        except UnknownJob:
+            definition = None
+        surroundings.before_job()
+        self._death.run(definition, job, error)
+        surroundings.after_job(str(jid))

@@ -1,0 +1,58 @@
+"""Solitude: one job runs in this worker with no other beside it.
+
+A job that was running when its worker died, twice already, is under suspicion. It runs alone, so
+that if it kills this worker too, it takes no neighbours along. The worker fetches nothing meanwhile
+and first lets its running jobs end; where that takes too long, or another suspect is at it already,
+the job waits in the scheduled set and tries its luck again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django_cogworker.worker.hand import Hand
+
+#: Seconds that a suspect waits for its neighbours to end.
+PATIENCE = 30.0
+#: Seconds that it stays away when that was in vain.
+AWAY = 15.0
+
+
+class Solitude:
+    """One worker's."""
+
+    def __init__(
+        self, hand: Hand, hold_back: Callable[[bool], None], stopping: Callable[[], bool]
+    ) -> None:
+        """`hold_back(True)` keeps the fetcher from fetching and makes it give back what nobody
+        took.
+        """
+        self._hand = hand
+        self._hold_back = hold_back
+        self._stopping = stopping
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Yields whether the caller's job is the only one now; while it is, no other starts."""
+        if not self._lock.acquire(blocking=False):
+            yield False
+            return
+        try:
+            self._hold_back(True)
+            yield self._neighbours_ended()
+        finally:
+            self._hold_back(False)
+            self._lock.release()
+
+    def _neighbours_ended(self) -> bool:
+        deadline = time.monotonic() + PATIENCE
+        nap = threading.Event()
+        while len(self._hand.running) > 1 or self._hand.untaken:
+            if self._stopping() or time.monotonic() > deadline:
+                return False
+            nap.wait(0.01)
+        return not self._stopping()

@@ -1,0 +1,78 @@
+"""Which jobs had started, written so that it outlives the process.
+
+Each processor has a place in a small memory-mapped file, where it writes the ticket of the job that
+it runs. After a `kill -9` the kernel still has the page, and a recoverer on the same host reads it:
+only jobs that had started can have killed their worker, all others are innocent. Where the file
+cannot be read, every job counts as started.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import secrets
+import struct
+import tempfile
+from pathlib import Path
+
+logger = logging.getLogger("django_cogworker")
+
+_PLACE = struct.Struct("<Q")
+
+
+def _folder() -> Path:
+    return (
+        Path(tempfile.gettempdir())
+        / f"cogworker-started-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    )
+
+
+class StartedTickets:
+    """The file of this worker, named `name`. Without a folder to write to it does nothing."""
+
+    def __init__(self, places: int) -> None:
+        self.name = secrets.token_hex(8)
+        self._path = _folder() / self.name
+        self._places: mmap.mmap | None = None
+        try:
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            if hasattr(os, "getuid") and self._path.parent.stat().st_uid != os.getuid():
+                raise OSError("the folder belongs to somebody else")
+            with self._path.open("x+b") as file:
+                file.write(bytes(_PLACE.size * places))
+                file.flush()
+                self._places = mmap.mmap(file.fileno(), _PLACE.size * places)
+        except OSError as error:
+            logger.warning(
+                "Started jobs cannot be noted in %s (%s); after a crash every fetched job counts as "
+                "started.",
+                self._path.parent,
+                error,
+            )
+
+    def note(self, place: int, ticket: int) -> None:
+        """The processor of that place runs this ticket from now on (0: none)."""
+        if self._places is not None:
+            _PLACE.pack_into(self._places, place * _PLACE.size, ticket)
+
+    def remove(self) -> None:
+        """The worker stops in good order: nobody will ask."""
+        self._path.unlink(missing_ok=True)
+
+
+def read_started(name: str) -> frozenset[int] | None:
+    """The tickets that had started in a dead worker of this host; `None` where that is not known."""
+    if not name.isalnum():
+        return None
+    try:
+        content = (_folder() / name).read_bytes()
+    except OSError:
+        return None
+    return frozenset(each[0] for each in _PLACE.iter_unpack(content) if each[0])
+
+
+def forget_started(name: str) -> None:
+    """The dead worker's jobs were recovered; its file is of no use any more."""
+    if name.isalnum():
+        (_folder() / name).unlink(missing_ok=True)
