@@ -43,7 +43,6 @@ def test_a_failure_with_retries_left_waits_for_the_next_attempt(start_worker, jo
     start_worker("-c", "2", conf=ODD)
     before = time.time()
     jid = jobs.Fails.set(retry=3).perform_async("a", "the text")
-    pushed = board.queue()
     payload, due = board.retrying(jid)
     # count ** 4 + 15 + random of 30 * (count + 1), count being 1
     assert 15.5 < due - before < 76 + 10
@@ -54,20 +53,6 @@ def test_a_failure_with_retries_left_waits_for_the_next_attempt(start_worker, jo
     failure = {"error_class", "error_message", "failed_at", "retry_count"}
     assert failure <= set(payload)
     assert set(payload) - failure == {"class", "args", "queue", "retry", "v", "jid", "created_at"}
-    assert (
-        pushed
-        in (
-            [],
-            [
-                {
-                    **{k: v for k, v in payload.items() if k not in failure},
-                    "enqueued_at": pushed[0]["enqueued_at"],
-                }
-            ],
-        )
-        if pushed
-        else True
-    )
     (attempt,) = board.attempts(jid)
     assert attempt["attempt"] == 1
     assert attempt["outcome"] == "retrying"
@@ -106,7 +91,6 @@ def test_a_failure_without_retries_dies_at_once_and_has_its_hooks(start_worker, 
 def test_the_job_has_left_the_worker_when_its_death_hooks_run(start_worker, journal, board):
     """I132"""
     start_worker("-c", "1", conf={**ODD, "COGWORKER_DEATH_HANDLERS": [HERE + "last_handler"]})
-    board.client.set("x", "y")
     for number in range(20):
         jobs.FailsDead.perform_async(f"n{number}")
     journal.wait_for("last n19 Odd count=1")
@@ -135,8 +119,7 @@ def test_retries_are_used_up_one_by_one_and_then_the_job_dies(start_worker, jour
     assert board.failed == 4
 
 
-@pytest.mark.parametrize("number", [1])
-def test_the_retry_hook_decides(start_worker, journal, board, number):
+def test_the_retry_hook_decides(start_worker, journal, board):
     """I117, I118, I120, I121, I122, I124"""
     conf = {**ODD, "COGWORKER_DEATH_HANDLERS": [HERE + "last_handler"]}
     worker = start_worker("-c", "3", conf=conf)
@@ -344,6 +327,7 @@ def test_a_middleware_that_empties_the_payload_costs_no_job_and_no_retry_count(
     assert payload["retry_count"] == 1
     assert payload["error_class"] == HERE + "Odd"
     board.dead(dead)
+    journal.wait_for("exhausted dead Odd count=1")
     board.wait_until_settled()
     assert not board.in_sets(good)
     assert journal.lines() == ["good", "ran bad 1", "ran dead 1", "exhausted dead Odd count=1"]
@@ -489,9 +473,8 @@ def test_nothing_leaks_from_one_job_into_the_next(start_worker, journal, board, 
 def test_an_unusable_database_connection_is_replaced_between_jobs(
     start_worker, journal, board, tmp_path
 ):
-    conf = {**ODD, "CONN": 1}
     worker = start_worker(
-        "-c", "1", conf=conf, env={"COGWORKER_TEST_DB": str(tmp_path / "db.sqlite3")}
+        "-c", "1", conf=ODD, env={"COGWORKER_TEST_DB": str(tmp_path / "db.sqlite3")}
     )
     jobs.Connection.perform_async("a", spoil=True)
     jobs.Connection.perform_async("b")
