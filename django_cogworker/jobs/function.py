@@ -30,6 +30,10 @@ Hook = Callable[..., Any]
 class FunctionJob(Call[P], Generic[P, R]):
     """A function that can be enqueued."""
 
+    # Taken over from the function.
+    __name__: str
+    __qualname__: str
+
     def __init__(
         self,
         function: Callable[P, R],
