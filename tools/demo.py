@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -39,7 +40,8 @@ class DemoFailed(Exception):
 def run(*, check: bool, port: int | None) -> int:
     """Start all, enqueue the demo jobs, report; stay until Ctrl-C unless `check`."""
     python = environment.prepare("demo", REQUIREMENTS)
-    demo = Demo(python, _usable_port(port))
+    # Nobody looks at the page of a mere check, so leave port 8000 to others.
+    demo = Demo(python, _usable_port(port, [0] if check else [8000, 0]))
     previous = [(number, signal.signal(number, _interrupt)) for number in _stop_signals()]
     try:
         demo.start()
@@ -67,10 +69,13 @@ class Demo:
     def __init__(self, python: Path, port: int) -> None:
         self.python = python
         self.port = port
-        self.address = f"http://127.0.0.1:{port}/"
         self._server_started = False
         self._worker: subprocess.Popen[bytes] | None = None
         self._web: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
 
     # -- the story
 
@@ -84,8 +89,7 @@ class Demo:
         self._server_started = True
         self._manage("demo_server", "start")
         self._worker = self._spawn("worker", "runworker", *_WORKER_OPTIONS)
-        self._web = self._spawn("web", "runserver", "--noreload", f"127.0.0.1:{self.port}")
-        self._wait_for_web()
+        self._start_web()
 
     def try_jobs(self) -> bool:
         """Enqueue the demo jobs, wait until they have run, and print what ran."""
@@ -153,14 +157,27 @@ class Demo:
                 preexec_fn=_end_with_parent(),
             )
 
-    def _wait_for_web(self) -> None:
+    def _start_web(self) -> None:
+        """Start the web server and wait for its answer; move if somebody took the port."""
         deadline = time.monotonic() + START_TIMEOUT
+        self._web = self._spawn("web", "runserver", "--noreload", f"127.0.0.1:{self.port}")
         while time.monotonic() < deadline:
+            if self._web.poll() is not None and "already in use" in _tail(_log_path("web")):
+                self.port = _usable_port(None, [0])
+                self._web = self._spawn("web", "runserver", "--noreload", f"127.0.0.1:{self.port}")
             self._check_alive()
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            if self._is_our_server():
                 return
             time.sleep(0.05)
         raise DemoFailed(f"the web server did not answer within {START_TIMEOUT:.0f} s")
+
+    def _is_our_server(self) -> bool:
+        """Whether the server at our address is the one that we started, and no other demo's."""
+        try:
+            with urllib.request.urlopen(f"{self.address}instance/", timeout=10) as answer:
+                return bool(answer.read().decode() == str(os.getpid()))
+        except OSError:  # it does not listen yet, or is no shop at all
+            return False
 
     def _check_alive(self) -> None:
         for name, process in (("worker", self._worker), ("web", self._web)):
@@ -176,7 +193,7 @@ _WORKER_OPTIONS = ("-q", "critical,3", "-q", "default,2", "-q", "low", "-q", "ma
 
 
 def _environ() -> dict[str, str]:
-    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "PYTHONUNBUFFERED": "1", "SHOP_INSTANCE": str(os.getpid())}
 
 
 def _log_path(name: str) -> Path:
@@ -188,9 +205,9 @@ def _tail(path: Path, lines: int = 30) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
 
 
-def _usable_port(wish: int | None) -> int:
-    """The port asked for; else 8000, as every Django project; else any that is free."""
-    for port in [wish] if wish else [8000, 0]:
+def _usable_port(wish: int | None, otherwise: list[int]) -> int:
+    """The port asked for, else the first free one of `otherwise`; 0 stands for any."""
+    for port in [wish] if wish else otherwise:
         with socket.socket() as sock:
             if os.name != "nt":
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -12,6 +12,7 @@ from orders import views
 urlpatterns = [
     path("", views.home, name="home"),
     path("order/", views.place_order, name="place-order"),
+    path("instance/", views.instance),
     path("admin/", admin.site.urls),
     *static(settings.MEDIA_URL, document_root=settings.MEDIA_ROOT),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -28,6 +30,12 @@ def home(request: HttpRequest) -> HttpResponse:
             "runs": JobRun.objects.all()[:15],
         },
     )
+
+
+@require_GET
+def instance(request: HttpRequest) -> HttpResponse:
+    """Which start of the demo this server belongs to; `run.py demo` asks."""
+    return HttpResponse(os.environ.get("SHOP_INSTANCE", ""))
 
 
 @require_POST

