@@ -46,7 +46,9 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, Any] = {
-    "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
+    "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
+    # A second one, for pushes that wait for the commits of both.
+    "other": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
 }
 
 STATIC_URL = "static/"
