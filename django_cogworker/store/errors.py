@@ -7,6 +7,8 @@ without them)?
 
 from __future__ import annotations
 
+import re
+
 import redis.exceptions as rex
 
 #: First words of error replies that mean "not now": the same call may succeed in a moment.
@@ -25,7 +27,10 @@ _PASSING_REPLIES = (
 #: In redis-py's words for "no connection was had, so nothing was sent"; it has no class for that.
 _NOT_SENT = ("connecting to ", "No connection available")
 
-_NO_SCRIPTS_REPLIES = ("unknown command", "NOPERM")
+#: A refusal of the script commands themselves, not of a command or key inside a script.
+_NO_SCRIPTS = re.compile(
+    r"(?:unknown command|no permissions to run the) ['`]?(?:evalsha|eval|script)\b", re.IGNORECASE
+)
 
 
 def first_word(error: BaseException) -> str:
@@ -73,11 +78,7 @@ def is_ambiguous(error: BaseException) -> bool:
 
 def refuses_scripts(error: BaseException) -> bool:
     """Whether the server does not know or does not allow scripts (an ACL, a renamed command)."""
-    if not isinstance(error, (rex.ResponseError, rex.NoPermissionError)):
-        return False
-    text = str(error)
-    names_script = "eval" in text.lower() or "script" in text.lower()
-    return names_script and any(each in text for each in _NO_SCRIPTS_REPLIES)
+    return isinstance(error, rex.ResponseError) and bool(_NO_SCRIPTS.search(str(error)))
 
 
 def is_missing_script(error: BaseException) -> bool:

@@ -88,24 +88,45 @@ class PlainVerbs:
     # Workers.
 
     def exchange(self, request: ExchangeRequest) -> ExchangeReply:
-        verdicts: list[int | str] = [self._settle(each) for each in request.settlements]
-        self._count("processed", len(request.acknowledged))
+        verdicts: list[int | str] = []
         jobs: list[Taken] = []
-        ticket, errors = request.first_ticket, []
-        paused = {text(each) for each in self._client.smembers(self._keys.paused)}
+        errors: list[str] = []
+        due_ms, counted = -1, False
+        try:
+            for each in request.settlements:
+                verdicts.append(self._settle(each))
+            self._count("processed", len(request.acknowledged))
+            counted = bool(request.acknowledged)
+            self._fetch(request, jobs, errors)
+            due_ms = self._due_ms()
+        except (redis.RedisError, OSError) as error:
+            # The call can only be repeated while it has done nothing: what was popped is in memory alone.
+            if not (verdicts or jobs or counted):
+                raise
+            errors.append(f"basic mode: {error}")
+            missing = len(request.settlements) - len(verdicts)
+            verdicts += [f"not reached: {error}"] * missing
+        ticket = request.first_ticket + len(jobs)
+        return ExchangeReply(False, ticket, due_ms, verdicts, jobs, errors)
+
+    def _fetch(self, request: ExchangeRequest, jobs: list[Taken], errors: list[str]) -> None:
+        """Add what can be taken to `jobs`, job by job, so that an error loses none."""
+        paused: set[str] = set()
+        try:
+            paused = {text(each) for each in self._client.smembers(self._keys.paused)}
+        except redis.ResponseError as error:
+            errors.append(f"{self._keys.paused}: {error}")
         for name in request.queues:
             if name in paused:
                 continue
+            found: list[bytes] = []
             try:
-                found = self._pop(name, request.wanted - len(jobs))
+                self._pop(name, request.wanted - len(jobs), found)
             except redis.ResponseError as error:
                 errors.append(f"{name}: {error}")
-                continue
-            stamp = int(time.time() * 1000)
-            for payload in found:
-                jobs.append(Taken(ticket, name, stamp, payload))
-                ticket += 1
-        return ExchangeReply(False, ticket, self._due_ms(), verdicts, jobs, errors)
+            finally:
+                stamp, ticket = int(time.time() * 1000), request.first_ticket + len(jobs)
+                jobs += [Taken(ticket + at, name, stamp, each) for at, each in enumerate(found)]
 
     def _settle(self, settlement: Settlement) -> int | str:
         pipe = self._client.pipeline(transaction=True)
@@ -127,9 +148,8 @@ class PlainVerbs:
             self._count(settlement.counter, 1)
         return 1
 
-    def _pop(self, queue: str, wanted: int) -> list[bytes]:
+    def _pop(self, queue: str, wanted: int, found: list[bytes]) -> None:
         names = self._keys.queue(queue)
-        found: list[bytes] = []
         zero_band = 100 * BAND
         while len(found) < wanted:
             first = self._client.zrange(names.priority, 0, 0, withscores=True)
@@ -152,7 +172,6 @@ class PlainVerbs:
             self._client.llen(names.jobs) or self._client.zcard(names.priority)
         ):
             self._leave_token(self._client, names.tokens)
-        return found
 
     def mark_started(self, identity: str, ticket: int) -> bool:
         return True  # what runs is not in Redis here, so a crash never re-runs it
@@ -188,26 +207,38 @@ class PlainVerbs:
         return verdicts
 
     def _graduate_one(self, source: str, move: Move) -> int | str:
-        """The mover whose ZREM counts is the one; it adds in the same transaction or puts it back."""
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.watch(source)
-            if pipe.zscore(source, move.member) is None:
-                return 0
-            pipe.multi()
-            if move.queue:
-                pipe.sadd(self._keys.queues, move.queue)
-                self._put(pipe, move.queue, move.priority, move.payload, front=False)
-            else:
-                self._bury(pipe, move.payload, time.time())
-            try:
-                problem = self._first_error(pipe)
-            except redis.WatchError:
-                return self._graduate_one(source, move)
-        if problem is not None:
-            self._client.zadd(source, {move.member: time.time() + POSTPONE}, xx=True)
-            return problem
-        self._client.zrem(source, move.member)
-        return 1
+        """Add and remove in one transaction, which fails where another mover was quicker."""
+        names = self._keys.queue(move.queue)
+        destination, wanted = self._keys.dead, "zset"
+        if move.queue:
+            destination, wanted = (
+                (names.priority, "zset") if move.priority else (names.jobs, "list")
+            )
+        while True:
+            with self._client.pipeline(transaction=True) as pipe:
+                pipe.watch(source)
+                if pipe.zscore(source, move.member) is None:
+                    return 0
+                found = text(pipe.type(destination))
+                if found not in ("none", wanted):
+                    # A transaction goes on after an error in it, so the type is looked at before.
+                    postponed = {move.member: time.time() + POSTPONE}
+                    self._client.zadd(source, postponed, xx=True)
+                    return f"WRONGTYPE {destination} holds a {found} where a {wanted} belongs"
+                pipe.multi()
+                if move.queue:
+                    pipe.sadd(self._keys.queues, move.queue)
+                    self._put(pipe, move.queue, move.priority, move.payload, front=False)
+                else:
+                    self._bury(pipe, move.payload, time.time())
+                pipe.zrem(source, move.member)
+                try:
+                    pipe.execute(raise_on_error=False)
+                except redis.WatchError:
+                    continue
+            if not move.queue:
+                self._count("failed", 1)
+            return 1
 
     def beat(self, beat: Beat) -> BeatReply:
         keys, identity = self._keys, beat.identity
