@@ -210,6 +210,14 @@ class Timed(Job):
         journal.write(f"end {name} {os.getpid()} {time.monotonic():.3f}")
 
 
+class Brief(Job):
+    """Takes a few milliseconds, then writes one line."""
+
+    def perform(self, line: str, seconds: float = 0.004) -> None:
+        time.sleep(seconds)
+        journal.write(line)
+
+
 class Nothing(Job):
     """The quickest job there is."""
 
