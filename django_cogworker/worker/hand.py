@@ -74,17 +74,15 @@ class Hand:
         self._note(place, 0)
         self.running.pop(unit.ticket, None)
 
-    def withdraw(self, older_than: float | None = None) -> list[Unit]:
-        """Take back what no processor has taken (for so many seconds, or at all), newest first."""
-        limit = None if older_than is None else time.monotonic() - older_than
-        withdrawn = []
-        for unit in list(self.untaken.values()):
-            if limit is not None and unit.offered > limit:
-                break  # offered in order of time
-            if self.untaken.pop(unit.ticket, None) is not None:
-                withdrawn.append(unit)
-        withdrawn.reverse()
-        return withdrawn
+    def withdraw(self) -> list[Unit]:
+        """Take back what no processor has taken, newest first."""
+        taken_back = [
+            unit
+            for unit in list(self.untaken.values())
+            if self.untaken.pop(unit.ticket, None) is not None
+        ]
+        taken_back.reverse()
+        return taken_back
 
     def oldest_offer(self) -> float | None:
         """When the job that waits longest was offered (monotonic), if any waits."""

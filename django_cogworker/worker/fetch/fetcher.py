@@ -252,13 +252,17 @@ class Fetcher:
         return max(0, min(room, MOST_FETCHED))
 
     def _return_untaken(self) -> None:
-        """Give back what no processor took in time, or all of it when fetching has ended."""
-        late = self._hand.withdraw(HOLD if self._may_fetch else None)
-        if not late:
-            return
+        """Give back what no processor has taken, where one of it waits too long or fetching has ended.
+
+        All of it at once: what came after a job that waits too long would wait no less, and given
+        back on its own it would overtake that one.
+        """
         if self._may_fetch:
+            oldest = self._hand.oldest_offer()
+            if oldest is None or time.monotonic() - oldest < HOLD:
+                return
             self._rate.misjudged()
-        for unit in late:
+        for unit in self._hand.withdraw():
             self._note((unit, settlements.given_back(unit)))
 
     def _retry_later_ones(self) -> None:
