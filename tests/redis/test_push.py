@@ -334,7 +334,7 @@ class TestBadInput:
 
     def test_bulk_of_a_single_payload_is_a_mistake(self, redis_client):
         with pytest.raises(InvalidPayload, match="mapping"):
-            push_bulk({"class": "x"})  # type: ignore[arg-type]
+            push_bulk({"class": "x"})  # type: ignore[dict-item]
 
     def test_a_payload_that_is_too_large(self, redis_client):
         with pytest.raises(PayloadTooLarge):
