@@ -232,13 +232,13 @@ class Job:
         )
         registry.register(cls._definition, registry.as_aliases(aliases))
 
-    # Hooks that a subclass may define.
+    # Hooks that a subclass may define, as class or static methods, with as many of the parameters
+    # as it needs; hence no fixed signature here.
 
     @classmethod
-    def retry_in(
-        cls, count: int, error: BaseException, payload: dict[str, Any]
-    ) -> float | RetryAnswer | None:
-        """Seconds until the next attempt; `None` for the default, `KILL` or `DISCARD` to give up.
+    def retry_in(cls, *args: Any, **kwargs: Any) -> float | RetryAnswer | None:
+        """`retry_in(count, error, payload)`: seconds until the next attempt; `None` for the
+        default, `KILL` or `DISCARD` to give up.
 
         `count` is the number of failures before this one: 0 the first time. Not asked when no
         retries are left.
@@ -246,8 +246,8 @@ class Job:
         return None
 
     @classmethod
-    def retries_exhausted(cls, payload: dict[str, Any], error: BaseException) -> None:
-        """Called after the job went to the dead set."""
+    def retries_exhausted(cls, *args: Any, **kwargs: Any) -> None:
+        """`retries_exhausted(payload, error)`: called after the job went to the dead set."""
 
     # What a running job knows.
 

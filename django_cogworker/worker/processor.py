@@ -239,7 +239,7 @@ class Processor:
         attempt, jid = record.get("retry_count"), record.get("jid")
         if decision.outcome == "retrying":
             logger.warning(
-                "%s %s failed (attempt %s); it is tried again in %.0f s.",
+                "%s %s failed (attempt %s); it is tried again in %.1f s.",
                 name,
                 jid,
                 attempt,

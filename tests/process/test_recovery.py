@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from functools import partial
 
 import pytest
 
@@ -20,6 +21,10 @@ ELSEWHERE = {"DYNO": "another-host"}
 
 def ready(worker) -> str:
     return worker.wait_for_line(r"works as (\S+): ")[1]
+
+
+def ended(worker, board) -> bool:
+    return not worker.alive or board.client.zcard(KEYS.dead) == 1
 
 
 def test_a_neighbour_brings_back_the_jobs_of_a_killed_worker_at_once(start_worker, journal, board):
@@ -72,9 +77,7 @@ def test_a_job_that_kills_its_workers_is_buried_and_its_neighbours_are_not(
     lives = 0
     while not board.client.zcard(KEYS.dead):
         worker = start_worker("-c", "5")
-        wait_until(
-            lambda worker=worker: not worker.alive or board.client.zcard(KEYS.dead) == 1, timeout=30
-        )
+        wait_until(partial(ended, worker, board), timeout=30)
         lives += 1
         assert lives <= 6
     record = board.dead(jid)
