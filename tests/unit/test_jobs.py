@@ -252,7 +252,7 @@ class TestOptions:
             ("extra", {1: 2}, "texts as keys"),
             ("extra", {"jid": "x"}, "our own fields (jid)"),
             ("extra", {"queue": "x", "class": "y"}, "(class, queue)"),
-            ("extra", {"x": object()}, "JSON"),
+            ("extra", {"x": 1j}, "JSON"),
             ("extra", {"x": float("nan")}, "JSON"),
         ],
         ids=repr,
