@@ -43,7 +43,7 @@ class PayloadTooLarge(CogworkerError, ValueError):
 
 
 class UnparseablePayload(CogworkerError, ValueError):
-    """What lies in Redis is not a job: not JSON, or not an object with a class and a queue."""
+    """What lies in Redis is not a job: not JSON, or not an object with a class and a jid."""
 
 
 class UnknownJob(CogworkerError, LookupError):
@@ -88,7 +88,7 @@ class EmbeddedServerError(CogworkerError):
 
 
 class NoJobContext(CogworkerError, RuntimeError):
-    """`current_job()` was called outside a running job."""
+    """What only a running job knows (`current_job()`, `self.jid`) was asked outside one."""
 
 
 class TestModeError(CogworkerError, RuntimeError):
@@ -106,4 +106,6 @@ class JobFailedError(CogworkerError):
 
 
 class JobOrphanedError(CogworkerError):
-    """A job was buried because the workers that ran it died."""
+    """A job was buried because the workers that ran it died; an at-most-once job also because its
+    worker stopped.
+    """

@@ -3,7 +3,8 @@
 from django_cogworker.api import ProcessSet, Queue, Stats
 
 Queue("mail").pause()
-for worker in ProcessSet(): worker.quiet()
+for worker in ProcessSet():
+    worker.ask_to_quiet()
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where the floors above take part in a push.
 
-`push_hooks` are asked for each payload before it is encoded for Redis and answer with guards and
-effects for the same script. `find_sender` turns the class name of a payload into the sender of
-Django signals; the registry of job classes puts itself here.
+`push_hooks` are asked for each payload once it is encoded, so they see it as it travels, and answer
+with guards and effects for the same script. `find_sender` turns the class name of a payload into
+the sender of Django signals; the registry of job classes puts itself here.
 """
 
 from __future__ import annotations

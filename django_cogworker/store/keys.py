@@ -99,7 +99,7 @@ class Keys:
         return f"{self.prefix}holders"
 
     def tombstone(self, identity: str) -> str:
-        """string with a TTL: this identity was buried; a late fetch of it is refused."""
+        """string with a TTL: this identity has left or was buried; a late fetch of it is refused."""
         return f"{self.prefix}tombstone:{identity}"
 
     def signal(self, identity: str) -> str:

@@ -1,8 +1,8 @@
 """The heartbeat: says every five seconds that this worker lives, and hears what was asked of it.
 
 The first beat comes before the first fetch: who holds jobs is known to live. Remote commands
-(`quiet`, `resume`, `stop`) are kept in Redis and come with the answer to a beat, so none is lost
-while the connection is down.
+(`quiet`, `resume`, `stop`) are kept in Redis for a minute and come with the answer to a beat, so a
+short outage loses none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The launcher: a worker from start to stop, on the main thread.
 
 Start: identity → signal handlers → first beat (repeated until Redis answers) → processors and
-fetcher → scheduler → one line that sums it up. Then it waits for words: from signal handlers, which
-only leave a word, and from remote commands. Stop: the manager brings all jobs to their place, then
-the scheduler, the beat and the presence end.
+fetcher → scheduler → recovery → one line that sums it up. Then it waits for words: from signal
+handlers, which only leave a word, and from remote commands. Stop: the manager brings all jobs to
+their place, then the scheduler, the beat and the presence end.
 """
 
 from __future__ import annotations
