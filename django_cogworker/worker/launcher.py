@@ -34,6 +34,8 @@ from django_cogworker.worker.threads import start_thread
 
 logger = logging.getLogger("django_cogworker")
 
+#: Seconds between looks of the main thread at what handlers and others left for it.
+GLANCE = 0.25
 #: What each signal means; those that a platform lacks are left away.
 SIGNALS = {"SIGTERM": "stop", "SIGINT": "stop", "SIGTSTP": "quiet", "SIGTTIN": "stacks"}
 
@@ -156,7 +158,11 @@ class Launcher:
         if self._burst:
             start_thread("burst", self._stop_when_drained)
         while True:
-            word = self._words.get()
+            try:
+                # A signal that comes just before the wait does not wake it: look now and then.
+                word = self._words.get(timeout=GLANCE)
+            except Empty:
+                continue
             if word == "stop":
                 self._stops = max(self._stops, 1)
                 return

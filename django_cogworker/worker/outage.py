@@ -22,6 +22,9 @@ logger = logging.getLogger("django_cogworker")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 SUMMARY_EVERY = 60.0
+#: A Redis that refused writes has to carry them out for so long before it counts as back: at the
+#: limit of its memory it takes some and refuses others.
+CALM = 1.0
 #: Different errors that are remembered, so that each is told once.
 MOST_TOLD = 1000
 
@@ -35,6 +38,7 @@ class Outage:
         self._since: float | None = None
         self._next_summary = 0.0
         self._failures = 0
+        self._last_failure = 0.0
         #: Redis answers, but refuses writes (READONLY, OOM …): only a write shows that it is over.
         self._refusing = False
         self._told: dict[str, float] = {}
@@ -52,6 +56,7 @@ class Outage:
             return
         with self._lock:
             self._failures += 1
+            self._last_failure = now
             self._refusing = self._refusing or isinstance(error, redis.ResponseError)
             if self._since is None:
                 self._since, self._next_summary, self._failures = now, now + SUMMARY_EVERY, 1
@@ -82,7 +87,10 @@ class Outage:
 
     def over(self, *, wrote: bool) -> None:
         """Note that Redis answered; `wrote`: and carried out a write that needs memory."""
-        if self._since is None or (self._refusing and not wrote):
+        if self._since is None:
+            return
+        calm = time.monotonic() - self._last_failure >= CALM
+        if self._refusing and not (wrote and calm):
             return
         with self._lock:
             if self._since is not None:

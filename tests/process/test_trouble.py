@@ -131,13 +131,15 @@ def test_redis_trouble_under_load_costs_no_job_and_no_worker(
         journal.wait_for_lines(at)
         trouble(server)
     check_all_ran_once(journal, server, worker)
-    away, back = told(worker)
-    assert away == back
+    wait_until(lambda: told(worker)[0] == told(worker)[1], message="as often back as away")
+    away, _ = told(worker)
     assert away <= (15 if trouble is kill_clients else 3)
     if trouble in (freeze, debug_sleep, flush_scripts):
         assert away == 0
-    if trouble in (restart, kill, read_only):
+    if trouble in (restart, kill):
         assert away == 3
+    if trouble is read_only:
+        assert away >= 1  # refusals that follow each other closely are one story
     assert worker.stop() == 0
 
 

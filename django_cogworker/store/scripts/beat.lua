@@ -2,7 +2,7 @@
 --
 -- KEYS  1 process hash   2 processes   3 beats   4 fleet_since   5 queues   6 signal   7 members   8 members of its host
 -- ARGV  1 identity   2 TTL of the presence in seconds   3 gap in seconds after which the fleet counts as new
---       4 facts about its host and process (JSON, or '')   5 TTL of the host's members in seconds
+--       4 facts about its host and process (JSON, or '')   5 TTL in seconds of the facts about all members
 --       6 info (JSON)   7 busy   8 quiet ('true' or 'false')   then the names of the worker's queues
 -- Returns {Redis's time, remote command or '', errors}. Only the presence itself is indispensable.
 -- include: clock
@@ -28,6 +28,7 @@ try('ZADD', KEYS[3], as_score(now), ARGV[1])
 try('ZREMRANGEBYSCORE', KEYS[3], '-inf', as_score(now - 604800))
 if ARGV[4] ~= '' then
   try('HSET', KEYS[7], ARGV[1], ARGV[4])
+  try('EXPIRE', KEYS[7], ARGV[5])
   try('SADD', KEYS[8], ARGV[1])
   try('EXPIRE', KEYS[8], ARGV[5])
 end
