@@ -186,22 +186,22 @@ def test_tls_with_a_certificate_that_nobody_vouches_for_is_refused(
 
 
 def test_the_embedded_server(tmp_path_factory):
-    from django_cogworker.store.embedded import ensure_server
+    from django_cogworker.store.embedded import ensure_server, stop_server
     from tests.support.redis_server import find_binary
 
     directory = tmp_path_factory.mktemp("e")
     with override_settings(
-        COGWORKER_EMBEDDED_DIR=directory, COGWORKER_EMBEDDED_BINARY=find_binary()
+        COGWORKER_REDIS="embedded",
+        COGWORKER_EMBEDDED_DIR=directory,
+        COGWORKER_EMBEDDED_BINARY=find_binary(),
     ):
-        with override_settings(COGWORKER_REDIS="embedded"):
-            assert Plain.perform_async(1)
-            socket = ensure_server(directory)
-        client = redis.Redis(unix_socket_path=str(socket), protocol=2)
         try:
+            assert Plain.perform_async(1)
+            client = redis.Redis(unix_socket_path=str(ensure_server(directory)), protocol=2)
             assert client.llen(QUEUE) == 1
-        finally:
-            client.shutdown(nosave=True)
             client.close()
+        finally:
+            stop_server(directory)
 
 
 def test_a_changed_setting_leads_elsewhere_at_once(make_redis_server, redis_url, redis_client):
