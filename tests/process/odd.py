@@ -31,19 +31,25 @@ class Board:
             found[payload["jid"]] = (payload, score)
         return found
 
+    def _wait(self, key: str, jid: str | None) -> tuple[dict[str, Any], float]:
+        found: list[tuple[dict[str, Any], float]] = []
+
+        def look() -> bool:
+            found.extend(v for k, v in self._members(key).items() if k == jid)
+            return bool(found)
+
+        wait_until(look, message=f"{jid} in {key}")
+        return found[0]
+
     def retrying(self, jid: str | None) -> tuple[dict[str, Any], float]:
         """Payload and due time; waits for it."""
-        return wait_until(
-            lambda: self._members(KEYS.retry).get(str(jid)), message=f"{jid} retrying"
-        )
+        return self._wait(KEYS.retry, jid)
 
     def scheduled(self, jid: str | None) -> tuple[dict[str, Any], float]:
-        return wait_until(
-            lambda: self._members(KEYS.schedule).get(str(jid)), message=f"{jid} scheduled"
-        )
+        return self._wait(KEYS.schedule, jid)
 
     def dead(self, jid: str | None) -> dict[str, Any]:
-        return wait_until(lambda: self._members(KEYS.dead).get(str(jid)), message=f"{jid} dead")[0]
+        return self._wait(KEYS.dead, jid)[0]
 
     def all_dead(self) -> list[dict[str, Any]]:
         return [json.loads(each) for each in self.client.zrange(KEYS.dead, 0, -1)]

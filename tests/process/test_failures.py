@@ -57,7 +57,7 @@ def test_a_failure_with_retries_left_waits_for_the_next_attempt(start_worker, jo
     assert attempt["attempt"] == 1
     assert attempt["outcome"] == "retrying"
     assert "raise Odd(message)" in attempt["traceback"]
-    assert 0 < board.client.ttl(KEYS.attempts(jid)) <= 30 * 86_400
+    assert 0 < board.client.ttl(KEYS.attempts(str(jid))) <= 30 * 86_400
     assert (board.processed, board.failed) == (0, 1)
 
 

@@ -139,3 +139,24 @@ def test_the_search_for_unbounded_keys_finds_them(redis_client):
         "cogworker:queues",
         "foreign",
     ]
+
+
+def test_killed_idle_workers_are_forgotten_by_every_registry(start_worker, board):
+    conf = {"COGWORKER_ORPHAN_THRESHOLD": 3}
+    killed = [start_worker("-c", "1", conf=conf) for _ in range(2)]
+    names = {each.wait_for_line(r"works as (\S+): ")[1].encode() for each in killed}
+    for each in killed:
+        each.kill()
+    start_worker("-c", "1", conf=conf)
+    client = board.client
+
+    def registered() -> set[bytes]:
+        registries = (
+            client.smembers(KEYS.processes),
+            client.zrange(KEYS.beats, 0, -1),
+            client.hkeys(KEYS.holders),
+            client.hkeys(KEYS.members),
+        )
+        return names & {name for registry in registries for name in registry}
+
+    wait_until(lambda: not registered(), timeout=25)

@@ -32,7 +32,8 @@ def member(name: str, queue: Any = "default", **fields: Any) -> bytes:
 
 def add(store: Store, key: str, seconds: float, *members: bytes | str) -> None:
     now = float(store.client.time()[0])
-    store.client.zadd(key, dict.fromkeys(members, now + seconds))
+    entries: dict[Any, float] = dict.fromkeys(members, now + seconds)
+    store.client.zadd(key, entries)
 
 
 def queued(store: Store, queue: str = "default") -> list[str]:

@@ -68,7 +68,7 @@ def queued(store: Store, queue: str = "default") -> list[str]:
     return [json.loads(each)["jid"] for each in reversed(raw)]
 
 
-def held(store: Store, identity: str = ME) -> dict[bytes, bytes]:
+def held(store: Store, identity: str = ME) -> dict[Any, Any]:
     return dict(store.client.hgetall(store.keys.workers(identity)))
 
 
@@ -252,7 +252,7 @@ def test_a_reply_lost_on_the_way_changes_nothing(store, redis_url, make_proxy):
     proxy: RedisProxy = make_proxy(redis_url)
     push(store, *"abc")
     client = redis.Redis.from_url(proxy.url, protocol=2)
-    before, store._verbs._client = store._verbs._client, client  # type: ignore[attr-defined]
+    before, store._verbs._client = store._verbs._client, client
     try:
         script("exchange").run(store.client, ["k"] * 10, [ME, 1, 0, 0, 1, 1, "", 0])
         lost = proxy.lose_reply(b"EVALSHA")
@@ -269,7 +269,7 @@ def test_a_reply_lost_on_the_way_changes_nothing(store, redis_url, make_proxy):
         exchange(store, 3, 0, acknowledged=[1, 2])
         assert store.client.get(store.keys.processed) == b"2"
     finally:
-        store._verbs._client = before  # type: ignore[attr-defined]
+        store._verbs._client = before
         client.close()
 
 
