@@ -91,10 +91,6 @@ class Config:
     embedded_binary: Path | None
     testing: str | None
 
-    def with_queues(self, queues: Any) -> Config:
-        """The same config for a worker that was told its queues on the command line."""
-        return dataclasses.replace(self, queues=parse_queues(queues))
-
 
 # --- parsers ---------------------------------------------------------------------------------------
 

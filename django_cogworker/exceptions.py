@@ -42,6 +42,10 @@ class PayloadTooLarge(CogworkerError, ValueError):
     """An encoded job is larger than `COGWORKER_PAYLOAD_MAX`."""
 
 
+class InvalidQueueName(CogworkerError, ValueError):
+    """A text that cannot be the name of a queue."""
+
+
 class UnparseablePayload(CogworkerError, ValueError):
     """What lies in Redis is not a job: not JSON, or not an object with a class and a jid."""
 
@@ -75,14 +79,6 @@ class PushError(CogworkerError):
         self.ambiguous = ambiguous
 
 
-class RedisUnavailable(CogworkerError):
-    """Redis cannot be reached, or says that it cannot serve now."""
-
-
-class WrongKeyType(CogworkerError):
-    """A key of ours holds a value of another type: somebody else wrote there."""
-
-
 class EmbeddedServerError(CogworkerError):
     """The embedded server cannot be found, started or stopped."""
 
@@ -99,10 +95,6 @@ class TestModeError(CogworkerError, RuntimeError):
 
 class EmptyQueueError(TestModeError):
     """`perform_one` was called although no job of that class is waiting."""
-
-
-class JobFailedError(CogworkerError):
-    """Stands for the job's own error where only its text was kept (late burial)."""
 
 
 class JobOrphanedError(CogworkerError):

@@ -4,7 +4,7 @@ from django_cogworker.api import ProcessSet, Queue, Stats
 
 Queue("mail").pause()
 for worker in ProcessSet():
-    worker.ask_to_quiet()
+    worker.quiet()
 """
 
 from __future__ import annotations

@@ -18,18 +18,18 @@ class Process:
     identity: str
     info: dict[str, Any]
     busy: int
-    quiet: bool
+    is_quiet: bool
     beat: float
 
-    def ask_to_quiet(self) -> bool:
+    def quiet(self) -> bool:
         """Ask it to fetch no more; it hears that with its next beat. False where it is gone."""
         return get_store().signal(self.identity, "quiet")
 
-    def ask_to_resume(self) -> bool:
+    def resume(self) -> bool:
         """Ask a quiet worker to work again."""
         return get_store().signal(self.identity, "resume")
 
-    def ask_to_stop(self) -> bool:
+    def stop(self) -> bool:
         """Ask it to stop in good order. A later quiet or resume does not undo it."""
         return get_store().signal(self.identity, "stop")
 

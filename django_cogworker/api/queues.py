@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from django_cogworker.conf import check_queue_name
-from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
+from django_cogworker.exceptions import InvalidQueueName, UnparseablePayload
 from django_cogworker.payload.codec import decode
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
@@ -19,7 +19,7 @@ class Queue:
         try:
             self.name = check_queue_name(name)
         except ValueError as error:
-            raise InvalidPayload(f"{name!r} is no queue: {error}.") from None
+            raise InvalidQueueName(f"{name!r} is no queue: {error}.") from None
         self._store = get_store()
         self._keys = self._store.keys.queue(self.name)
 

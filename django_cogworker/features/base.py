@@ -33,7 +33,14 @@ class Feature:
     def settled(self, payload: dict[str, Any], outcome: str) -> tuple[Effect, ...]:
         """Effects for the step that brings this job to its place.
 
-        `outcome`: `finished`, `retrying`, `dead`, `killed`, `discarded`, `waiting`, `given_back`.
+        `outcome`: `finished`, `retrying`, `dead`, `killed`, `discarded`, `waiting`.
+        """
+        return ()
+
+    def recovered(self, payload: dict[str, Any], fate: str) -> tuple[Effect, ...]:
+        """Effects for the step that brings this job of a dead worker back.
+
+        `fate`: `front` of its queue, `schedule` (it waits, then runs alone) or `dead`.
         """
         return ()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django_cogworker.client import chain, hooks
 from django_cogworker.features.base import Feature
-from django_cogworker.jobs.options import declare
+from django_cogworker.jobs.options import declare, withdraw
 
 #: One line a feature; without any of them the core works all the same.
 _FEATURES: tuple[Feature, ...] = ()
@@ -34,6 +34,8 @@ def add(feature: Feature) -> None:
 def remove(feature: Feature) -> None:
     """Take a feature out again (tests)."""
     _loaded.remove(feature)
+    for option in feature.options:
+        withdraw(option)
     for each in feature.client_middleware:
         chain.built_in.remove(each)
     if _takes_part(feature, "pushed"):

@@ -59,6 +59,11 @@ def declare(option: Option) -> None:
     _declared[option.name] = option
 
 
+def withdraw(option: Option) -> None:
+    """Make an option unknown again."""
+    _declared.pop(option.name, None)
+
+
 def _queue(value: Any) -> str:
     return check_queue_name(value)
 

@@ -63,8 +63,12 @@ def find(name: str) -> Definition:
     return definition
 
 
-def known_names() -> list[str]:
-    return sorted(_definitions)
+def lookup(name: str) -> Definition | None:
+    """The definition with that name or alias, if there is one."""
+    try:
+        return find(name)
+    except UnknownJob:
+        return None
 
 
 def autodiscover() -> None:
@@ -73,10 +77,8 @@ def autodiscover() -> None:
 
 
 def _sender(name: str) -> Any:
-    try:
-        return find(name).target
-    except UnknownJob:
-        return None
+    definition = lookup(name)
+    return None if definition is None else definition.target
 
 
 hooks.find_sender = _sender

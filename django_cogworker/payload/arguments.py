@@ -170,6 +170,21 @@ def unpack(value: Any) -> Any:
     return value
 
 
+#: Bytes that an encoded job holds where any of its arguments is tagged.
+TAG_MARK = b'"$"'
+
+
+def check_tags(payload: dict[str, Any]) -> None:
+    """Raise `UnknownFormat` where an argument has a tag that this version does not know."""
+    try:
+        unpack(payload.get("args") or [])
+        unpack_kwargs(payload.get("kwargs") or {})
+    except UnknownFormat:
+        raise
+    except Exception:
+        return  # a known tag with a value that it cannot have: that is a failure of the run
+
+
 def unpack_args(packed: list[Any]) -> list[Any]:
     return [each if type(each) in _AS_IS else unpack(each) for each in packed]
 

@@ -44,6 +44,8 @@ OWN_FIELDS = frozenset(
         "retry_count",
         "interrupted_count",
         "interruptions",
+        "orphanings",
+        "cancelled",
         "unknown_since",
         "raw_payload",
     }

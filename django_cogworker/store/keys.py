@@ -106,6 +106,11 @@ class Keys:
         """string with a TTL: the last remote command for a worker."""
         return f"{self.prefix}signal:{identity}"
 
+    @property
+    def losses(self) -> str:
+        """sorted set with a TTL: score = time, member = a worker process that was lost (JSON)."""
+        return f"{self.prefix}losses"
+
     # Clients.
 
     def lane(self, lane: str) -> str:

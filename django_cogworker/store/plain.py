@@ -17,6 +17,7 @@ import redis
 from django_cogworker.conf import Config
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.scripted import (
+    HOST_TTL,
     POSTPONE,
     PRESENCE_TTL,
     SIGNAL_TTL,
@@ -254,16 +255,17 @@ class PlainVerbs:
         )
         pipe.expire(keys.process(identity), PRESENCE_TTL)
         pipe.sadd(keys.processes, identity)
+        pipe.expire(keys.processes, HOST_TTL)
         pipe.sadd(keys.queues, *beat.queues)
         pipe.get(keys.signal(identity))
         pipe.time()
         answers = pipe.execute(raise_on_error=False)
         errors = [str(each) for each in answers if isinstance(each, Exception)]
-        for vital in (answers[0], answers[5]):
+        for vital in (answers[0], answers[-1]):
             if isinstance(vital, Exception):
                 raise vital
-        command = read_command(answers[4]) if isinstance(answers[4], bytes) else None
-        seconds, micros = answers[5]
+        command = read_command(answers[-2]) if isinstance(answers[-2], bytes) else None
+        seconds, micros = answers[-1]
         return BeatReply(seconds + micros / 1e6, command, errors)
 
     def leave(self, identity: str, host: str = "") -> int:

@@ -18,6 +18,10 @@ from django_cogworker.store.scripted import TOMBSTONE_TTL, current_hour, read_ta
 from django_cogworker.store.scripts import script
 from django_cogworker.store.values import Held, Recovered, RecoverReply, Survey
 
+#: Lost processes that are kept, and for how many seconds after the last one.
+MOST_LOSSES = 100
+LOSSES_TTL = 30 * 86_400
+
 
 class RecoveryVerbs:
     """Recovery by scripts."""
@@ -55,6 +59,24 @@ class RecoveryVerbs:
                 taken = read_taken(ticket, value)
                 held.append(Held(taken.ticket, taken.queue, taken.payload, ticket in marked))
         return held
+
+    def facts_of(self, identity: str) -> str:
+        """The facts about a worker (JSON), or '' where none are known."""
+        found = self._client.hget(self._keys.members, identity)
+        return "" if found is None else text(found)
+
+    def note_loss(self, at: float, record: str) -> None:
+        """Write down a lost worker process (JSON); the same one again changes nothing."""
+        pipe = self._client.pipeline(transaction=True)
+        pipe.zadd(self._keys.losses, {record: at})
+        pipe.zremrangebyrank(self._keys.losses, 0, -MOST_LOSSES - 1)
+        pipe.expire(self._keys.losses, LOSSES_TTL)
+        pipe.execute()
+
+    def losses(self) -> list[bytes]:
+        """The records of lost worker processes, the newest first."""
+        found: list[bytes] = self._client.zrange(self._keys.losses, 0, -1, desc=True)
+        return found
 
     def recover(
         self,

@@ -36,7 +36,8 @@ PRESENCE_TTL = 60
 FLEET_GAP = 15
 #: What cannot be moved to its queue waits so long before the next try, so that it starves nobody (seconds).
 POSTPONE = 60
-SIGNAL_TTL = 60
+#: A remote command waits so long for its worker: through an outage (seconds).
+SIGNAL_TTL = 3600
 #: The workers of a host are remembered so long after the last beat of any of them.
 HOST_TTL = 7 * 86_400
 #: For so long a late packet of a worker that is gone may still arrive.

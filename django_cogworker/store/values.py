@@ -86,11 +86,6 @@ class Settlement:
     verdict: int | str | None = None
     late: Callable[[], None] | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """A success with nothing beside it: a bare ticket says it all."""
-        return self.disposition == "ack" and self.counter == "processed" and not self.effects
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Taken:

@@ -16,7 +16,7 @@ from typing import Any
 from django_cogworker.client.chain import load_middleware
 from django_cogworker.conf import Config
 from django_cogworker.jobs.definition import Definition
-from django_cogworker.signals import announce, job_died
+from django_cogworker.signals import announce, job_died, job_failed
 from django_cogworker.worker.calling import call_accepting
 
 logger = logging.getLogger("django_cogworker")
@@ -27,6 +27,21 @@ class DeathHooks:
 
     def __init__(self, config: Config) -> None:
         self._handlers = load_middleware(config.death_handlers, "COGWORKER_DEATH_HANDLERS")
+
+    def buried(
+        self, definition: Definition | None, payload: dict[str, Any], error: BaseException
+    ) -> None:
+        """A job died without a run that failed here: its worker did, or stopped. Never raises."""
+        target = None if definition is None else definition.target
+        announce(
+            job_failed,
+            target,
+            jid=payload.get("jid"),
+            payload=payload,
+            error=error,
+            outcome="dead",
+        )
+        self.run(definition, payload, error)
 
     def run(
         self, definition: Definition | None, payload: dict[str, Any], error: BaseException

@@ -23,7 +23,6 @@ class Unit:
     payload: bytes
     fetched_ms: int
     offered: float = 0.0
-    started: float = 0.0
     #: Whether its start was written down in Redis; the mark goes when the job is settled.
     marked: bool = False
     #: The decoded job once it runs; for stacks, pages and the requeue at a stop.
@@ -33,8 +32,15 @@ class Unit:
 class Hand:
     """Holds what was fetched and not finished."""
 
-    def __init__(self, note: Callable[[int, int], None] = lambda place, ticket: None) -> None:
-        """`note(place, ticket)` writes down what each processor runs (ticket 0: nothing)."""
+    def __init__(
+        self,
+        note: Callable[[int, int], None] = lambda place, ticket: None,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`note(place, ticket)` writes down what each processor runs (ticket 0: nothing); `ended`
+        hears of each job that a processor is done with.
+        """
+        self._ended = ended
         self._note = note
         self._inbox: SimpleQueue[Unit | Callable[[], None] | None] = SimpleQueue()
         self.untaken: dict[int, Unit] = {}
@@ -64,7 +70,6 @@ class Hand:
                 continue
             self.running[unit.ticket] = unit
             if self.untaken.pop(unit.ticket, None) is not None:
-                unit.started = time.monotonic()
                 self._note(place, unit.ticket)
                 return unit
             del self.running[unit.ticket]  # withdrawn meanwhile
@@ -73,6 +78,7 @@ class Hand:
         """A processor has finished with the job."""
         self._note(place, 0)
         self.running.pop(unit.ticket, None)
+        self._ended()
 
     def withdraw(self) -> list[Unit]:
         """Take back what no processor has taken, newest first."""

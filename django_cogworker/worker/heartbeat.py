@@ -51,9 +51,10 @@ class Heartbeat:
         started_file: str,
         busy: Callable[[], int],
         command: Callable[[str], None],
+        supervisor: int | None = None,
     ) -> None:
         """`started_file`: where this worker notes what it runs; `busy` counts running jobs;
-        `command` hears each remote command once.
+        `command` hears each remote command once; `supervisor`: its pid, where there is one.
         """
         self._store = store
         self._membership = membership
@@ -67,7 +68,9 @@ class Heartbeat:
         self._interval = min(INTERVAL, threshold / BEATS_PER_THRESHOLD)
         self._again = min(AGAIN, self._interval)
         self._patience = threshold - min(CAUTION, threshold / 3)
-        self._host = host_facts()
+        self._host: dict[str, Any] = {**host_facts()}
+        if supervisor is not None:
+            self._host["supervisor"] = supervisor
         self.host_id = self._host.get("host_id", "")
         self._started_file = started_file
         self._facts = self._fixed_facts(config)
@@ -78,7 +81,6 @@ class Heartbeat:
         self._last_good = 0.0
         self._errors: frozenset[str] = frozenset()
         self.quiet = False
-        self.last_tick = time.monotonic()
 
     def _fixed_facts(self, config: Config) -> dict[str, Any]:
         gil = getattr(sys, "_is_gil_enabled", None)
@@ -151,7 +153,6 @@ class Heartbeat:
             self._wake.clear()
             if self._ended:
                 return
-            self.last_tick = time.monotonic()
             try:
                 self.beat()
                 wait = self._interval

@@ -22,14 +22,17 @@ import redis
 from django_cogworker import __version__
 from django_cogworker.conf import Config
 from django_cogworker.store.store import Store
+from django_cogworker.worker.children import allow_signals
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.heartbeat import Heartbeat
 from django_cogworker.worker.identity import Membership
+from django_cogworker.worker.limits import Limits
 from django_cogworker.worker.manager import Manager
 from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.recovery import Recovery
 from django_cogworker.worker.scheduler import Scheduler
 from django_cogworker.worker.stacks import all_stacks
+from django_cogworker.worker.supervision import GRACE, Loss, Supervision
 from django_cogworker.worker.threads import start_thread
 
 logger = logging.getLogger("django_cogworker")
@@ -46,8 +49,22 @@ LAST_BEAT = 5.0
 class Launcher:
     """One worker. `run` returns when it has stopped in good order."""
 
-    def __init__(self, store: Store, config: Config, *, burst: bool = False) -> None:
-        """`burst`: stop as soon as nothing is waiting on the worker's queues."""
+    def __init__(
+        self,
+        store: Store,
+        config: Config,
+        *,
+        burst: bool = False,
+        limits: Limits | None = None,
+        supervision: Supervision | None = None,
+    ) -> None:
+        """`burst`: stop as soon as nothing is waiting on the worker's queues. `limits` of its life;
+        `supervision`: the line to its supervisor, where it has one.
+        """
+        self._limits = limits or Limits()
+        self._supervision = supervision
+        self._ending = "stopped"
+        supervisor = None if supervision is None else supervision.supervisor
         self._store = store
         self._config = config
         self._burst = burst
@@ -66,6 +83,7 @@ class Launcher:
             due_in=self._scheduler.due_in,
             death=death,
             may_start=lambda: self._heartbeat.is_fresh(),
+            job_ended=self._limits.job_ended,
         )
         self._heartbeat = Heartbeat(
             store=store,
@@ -75,13 +93,16 @@ class Launcher:
             started_file=self._manager.started.name,
             busy=lambda: self._manager.busy,
             command=self._words.put,
+            supervisor=supervisor,
         )
+        self._membership.renewed = self._identity_renewed
         self._recovery = Recovery(
             store=store,
             config=config,
             membership=self._membership,
             outage=self._outage,
             death=death,
+            supervisor=supervisor,
         )
 
     @property
@@ -97,15 +118,20 @@ class Launcher:
         with self._signal_handlers():
             if not self._start():
                 logger.info("Stopped before the first job.")
+                self._tell_supervisor(ending=self._ending)
                 return
             try:
                 self._work()
             finally:
                 self._end()
+                self._tell_supervisor(ending=self._ending)
 
     # Start.
 
     def _start(self) -> bool:
+        if self._supervision is not None:
+            self._heartbeat.quiet = self._scheduler.quiet = self._supervision.quiet
+            start_thread("supervision", self._listen_to_supervisor)
         if not self._heartbeat.first_beat(give_up=self._asked_to_stop):
             return False
         self._look_at_server()
@@ -129,6 +155,7 @@ class Launcher:
             self._store.description,
             "" if self._store.reliable else ", basic mode",
         )
+        self._tell_supervisor(identity=self.identity, ready=True, quiet=self._heartbeat.quiet)
         return True
 
     def _look_at_server(self) -> None:
@@ -157,6 +184,8 @@ class Launcher:
     def _work(self) -> None:
         if self._burst:
             start_thread("burst", self._stop_when_drained)
+        if self._limits.exist:
+            start_thread("limits", lambda: self._limits.watch(self._make_room))
         while True:
             try:
                 # A signal that comes just before the wait does not wake it: look now and then.
@@ -169,7 +198,10 @@ class Launcher:
             if word == "quiet":
                 self._set_quiet(True)
             elif word == "resume":
-                self._set_quiet(False)
+                if self._ending == "recycled":
+                    logger.info("Not working again: this worker is about to end.")
+                else:
+                    self._set_quiet(False)
             elif word == "stacks":
                 logger.warning("The stacks of all threads:\n%s", all_stacks())
             else:
@@ -180,6 +212,18 @@ class Launcher:
         self._recovery.decided.wait()
         self._manager.fetcher.look_again()
         self._manager.fetcher.drained.wait()
+        if self._ending != "recycled":
+            self._ending = "drained"
+        self._words.put("stop")
+
+    def _make_room(self, reason: str) -> None:
+        """A limit is reached: let the running jobs end, then stop."""
+        logger.info("Making room for a fresh worker: %s.", reason)
+        self._ending = "recycled"
+        self._words.put("quiet")
+        nap = threading.Event()
+        while not (self._heartbeat.quiet and self._manager.is_idle):
+            nap.wait(0.02)
         self._words.put("stop")
 
     def _set_quiet(self, quiet: bool) -> None:
@@ -195,6 +239,34 @@ class Launcher:
             self._manager.resume()
             logger.info("Working again.")
         self._heartbeat.now()
+        # A replacement because of a limit is to work, unless this one was quiet before.
+        if self._ending != "recycled":
+            self._tell_supervisor(quiet=quiet)
+
+    # The supervisor.
+
+    def _tell_supervisor(self, **words: Any) -> None:
+        if self._supervision is not None:
+            self._supervision.tell(**words)
+
+    def _identity_renewed(self) -> None:
+        self._heartbeat.now()
+        self._tell_supervisor(identity=self.identity)
+
+    def _listen_to_supervisor(self) -> None:
+        if self._supervision is not None:
+            self._supervision.listen(
+                stop=self._stop_by_itself,
+                lost=self._neighbour_lost,
+                patience=self._config.shutdown_timeout + GRACE,
+            )
+
+    def _stop_by_itself(self) -> None:
+        self._stops = max(self._stops, 1)
+        self._words.put("stop")
+
+    def _neighbour_lost(self, loss: Loss) -> None:
+        self._recovery.told(loss, lambda: self._tell_supervisor(noted=loss.name))
 
     # Stop.
 
@@ -235,13 +307,17 @@ class Launcher:
             return
 
         def handle(number: int, frame: FrameType | None) -> None:
-            self._hear(SIGNALS[signal.Signals(number).name])
+            # Ctrl-C reaches the whole group of processes; the supervisor passes it on as TERM.
+            if number != signal.SIGINT or self._supervision is None:
+                self._hear(SIGNALS[signal.Signals(number).name])
 
         before: dict[int, Any] = {}
         for name in SIGNALS:
             number = getattr(signal, name, None)
             if number is not None:
                 before[number] = signal.signal(number, handle)
+        if self._supervision is not None:
+            allow_signals()
         try:
             yield
         finally:

@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django_cogworker.conf import Config
 from django_cogworker.exceptions import JobOrphanedError
+from django_cogworker.jobs import registry
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Settlement
 from django_cogworker.worker import settlement as settlements
@@ -51,11 +53,12 @@ class Manager:
         due_in: Callable[[int], None],
         death: DeathHooks,
         may_start: Callable[[], bool],
+        job_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._config = config
         self.started = StartedTickets(config.concurrency)
-        self.hand = Hand(self.started.note)
+        self.hand = Hand(self.started.note, job_ended)
         self.fetcher = Fetcher(
             store=store,
             config=config,
@@ -74,6 +77,8 @@ class Manager:
             solitude=Solitude(self.hand, self.fetcher.hold_back, lambda: self._stopping),
             may_start=lambda: not self._stopping and may_start(),
         )
+        self._death = death
+        self._buried: list[tuple[Settlement, dict[str, Any], BaseException]] = []
         self._threads: list[threading.Thread] = []
         self._fetcher_thread: threading.Thread | None = None
 
@@ -92,6 +97,11 @@ class Manager:
     def busy(self) -> int:
         """How many jobs run now."""
         return len(self.hand.running)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing that was fetched waits to run."""
+        return not self.busy and not self.hand.untaken and self.fetcher.is_certain
 
     def quiet(self) -> None:
         self.fetcher.close()
@@ -121,6 +131,7 @@ class Manager:
             time.monotonic() < confirmed_by
         ):
             nap.wait(0.01)
+        self._mourn()
         self.hand.close(len(self._threads))
         self.fetcher.end()
         if self._fetcher_thread is not None:
@@ -144,8 +155,14 @@ class Manager:
         """
         running = sorted(self.hand.running.values(), key=lambda unit: unit.ticket, reverse=True)
         for unit in running:
-            self.fetcher.abandon(unit, self._abandoned(unit))
+            self.fetcher.settle(unit, self._abandoned(unit))
         return len(running)
+
+    def _mourn(self) -> None:
+        """The hooks of the at-most-once jobs that the stop buried."""
+        for settlement, record, error in self._buried:
+            if settlement.verdict == 1:
+                self._death.buried(registry.lookup(record["class"]), record, error)
 
     def _abandoned(self, unit: Unit) -> Settlement:
         job = unit.job
@@ -154,7 +171,8 @@ class Manager:
                 "The worker stopped while this at-most-once job was running; it is not run again."
             )
             failures = settlements.FailureSettler(self._store.keys)
-            settlement, _, _ = failures.settle(unit, dict(job), error, Decision("dead"))
+            settlement, _, record = failures.settle(unit, dict(job), error, Decision("dead"))
+            self._buried.append((settlement, record, error))
             return settlement
         settlement, count = settlements.interrupted_by_stop(unit)
         jid = None if job is None else job.get("jid")

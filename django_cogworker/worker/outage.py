@@ -43,10 +43,6 @@ class Outage:
         self._refusing = False
         self._told: dict[str, float] = {}
 
-    @property
-    def lasts(self) -> bool:
-        return self._since is not None
-
     def failed(self, doing: str, error: BaseException) -> None:
         """Note that `doing` failed. Redis being away is told once; any other error in full."""
         now = time.monotonic()

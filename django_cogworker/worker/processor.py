@@ -19,6 +19,7 @@ from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePa
 from django_cogworker.features import registry as features
 from django_cogworker.jobs import registry
 from django_cogworker.jobs.definition import Definition
+from django_cogworker.payload.arguments import TAG_MARK, check_tags
 from django_cogworker.payload.codec import check_format, decode
 from django_cogworker.signals import (
     announce,
@@ -78,10 +79,10 @@ class Processor:
             while (unit := self._hand.take(place)) is not None:
                 try:
                     self._process(unit)
-                except BaseException:
+                except BaseException as error:
                     # A fault of ours: the job may have run, so it does not go back to its queue.
                     logger.critical("A processor failed at its own work.", exc_info=True)
-                    self._desk.settle(unit, settlement.after_a_fault(unit))
+                    self._desk.settle(unit, settlement.after_a_fault(unit, error))
                 finally:
                     self._hand.done(place, unit)
         finally:
@@ -103,6 +104,8 @@ class Processor:
         try:
             check_format(payload)
             definition = registry.find(payload["class"])
+            if TAG_MARK in unit.payload:
+                check_tags(payload)
         except (UnknownJob, UnknownFormat) as error:
             self._unknown(unit, payload, error)
             return

@@ -9,18 +9,21 @@ that moves the jobs judges anew, so any number of recoverers may act at once.
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import redis
 
 from django_cogworker.conf import Config
-from django_cogworker.exceptions import UnknownJob
 from django_cogworker.features import registry as features
 from django_cogworker.jobs import registry
+from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Effect, Held, Recovered
 from django_cogworker.worker import surroundings
@@ -31,12 +34,15 @@ from django_cogworker.worker.orphans import Orphan, judge
 from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.settlement import attempt_effects
 from django_cogworker.worker.started import forget_started, read_started
+from django_cogworker.worker.supervision import Loss
 
 logger = logging.getLogger("django_cogworker")
 
 #: Seconds between looks at this host's processes, and between questions to Redis.
 LOOK = 1.0
 SURVEY = 5.0
+#: Seconds that a dead neighbour is left alone because our supervisor will tell how it died.
+WORD = 1.5
 #: Every so many surveys, holders without any beat are looked for too.
 FULL_SURVEY = 12
 #: Jobs of a dead worker that one step moves, and silent workers that one survey names.
@@ -55,7 +61,10 @@ class Recovery:
         membership: Membership,
         outage: Outage,
         death: DeathHooks,
+        supervisor: int | None = None,
     ) -> None:
+        """`supervisor`: its pid, where there is one; it tells of the loss of its other children."""
+        self._store = store
         self._keys = store.keys
         self._verbs = store.recovering
         self._config = config
@@ -64,6 +73,9 @@ class Recovery:
         self._death = death
         self._own_facts: dict[str, Any] = dict(host_facts())
         self._neighbours: dict[str, dict[str, Any]] = {}
+        self._supervisor = supervisor
+        self._told: deque[tuple[Loss, Callable[[], None]]] = deque()
+        self._first_missed: dict[str, float] = {}
         self._hooks = features.taking_part("recovered")
         self._surveys = 0
         self._wake = threading.Event()
@@ -71,7 +83,11 @@ class Recovery:
         self._next_survey = 0.0
         #: Set while no silent worker's verdict is open: a burst worker waits for that.
         self.decided = threading.Event()
-        self.last_tick = time.monotonic()
+
+    def told(self, loss: Loss, noted: Callable[[], None]) -> None:
+        """The supervisor has lost another child; `noted` is called when that stands in Redis."""
+        self._told.append((loss, noted))
+        self._wake.set()
 
     def end(self) -> None:
         self._ended = True
@@ -81,27 +97,63 @@ class Recovery:
         """The thread's body."""
         try:
             while not self._ended:
-                self.last_tick = time.monotonic()
                 try:
                     self.look()
                 except (redis.RedisError, OSError) as error:
                     self._outage.failed("Recovering jobs of dead workers", error)
                 self._wake.wait(LOOK)
+                self._wake.clear()
         finally:
             surroundings.thread_ends()
 
     def look(self) -> int:
         """One look; how many jobs were recovered. Raises redis-py's errors."""
-        recovered = 0
+        recovered = self._act_on_losses()
+        if not self._store.reliable:
+            self.decided.set()  # where scripts are refused, nothing in progress is in Redis
+            return recovered
         if time.monotonic() >= self._next_survey:
             self._next_survey = time.monotonic() + SURVEY
             recovered += self._survey()
         for identity, facts in list(self._neighbours.items()):
-            if is_gone(facts):
+            if is_gone(facts) and not self._will_be_told(identity, facts):
                 del self._neighbours[identity]
                 reason = f"its process {facts.get('pid')} is gone"
                 recovered += self._recover(identity, facts, reason, gone=True)
         return recovered
+
+    def _act_on_losses(self) -> int:
+        """Recover what lost neighbours held, and write the losses down. What Redis being away
+        interrupts is done again.
+        """
+        recovered = 0
+        while self._told:
+            loss, noted = self._told[0]
+            facts = self._neighbours.pop(loss.identity, None)
+            if loss.identity and self._store.reliable:
+                if facts is None:
+                    facts = read_facts(self._verbs.facts_of(loss.identity))
+                ended = "with" if loss.how.startswith("exit") else "by"
+                reason = f"its process {loss.pid} ended {ended} {loss.how}"
+                recovered += self._recover(loss.identity, facts, reason, gone=True, here=True)
+            try:
+                self._verbs.note_loss(loss.at, json.dumps(dataclasses.asdict(loss)))
+            except redis.ResponseError as error:
+                if is_unavailable(error):
+                    raise
+                self._outage.failed("Writing down a lost worker", error)
+            self._told.popleft()
+            noted()
+        return recovered
+
+    def _will_be_told(self, identity: str, facts: dict[str, Any]) -> bool:
+        """Whether our supervisor is about to say how this neighbour ended, which we want to know."""
+        if self._supervisor is None or facts.get("supervisor") != self._supervisor:
+            return False
+        now = time.monotonic()
+        if len(self._first_missed) > MOST_SILENT:
+            self._first_missed.clear()
+        return now - self._first_missed.setdefault(identity, now) < WORD
 
     def _survey(self) -> int:
         full = self._surveys % FULL_SURVEY == 0
@@ -140,10 +192,21 @@ class Recovery:
             self.decided.set()
         return recovered
 
-    def _recover(self, identity: str, facts: dict[str, Any], reason: str, *, gone: bool) -> int:
-        """Move everything the dead worker held; how many jobs, or -1 where it is not dead (yet)."""
+    def _recover(
+        self,
+        identity: str,
+        facts: dict[str, Any],
+        reason: str,
+        *,
+        gone: bool,
+        here: bool = False,
+    ) -> int:
+        """Move everything the dead worker held; how many jobs, or -1 where it is not dead (yet).
+
+        `here`: it is known to have run on this host, whatever the facts tell.
+        """
         file = str(facts.get("started", ""))
-        started = read_started(file) if same_host(facts, self._own_facts) else None
+        started = read_started(file) if here or same_host(facts, self._own_facts) else None
         counts = not host_rebooted(facts, self._own_facts)
         if not counts:
             reason = "its host was started anew"
@@ -239,10 +302,6 @@ class Recovery:
         logger.error(
             "%s %s is in the dead set: %s", name, jid, error, extra={"jid": jid, "job_class": name}
         )
-        try:
-            definition = registry.find(name)
-        except UnknownJob:
-            definition = None
         surroundings.before_job()
-        self._death.run(definition, job, error)
+        self._death.buried(registry.lookup(name), job, error)
         surroundings.after_job(str(jid))

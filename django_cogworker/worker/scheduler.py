@@ -47,7 +47,6 @@ class Scheduler:
         self._due = 0.0  # the moment (monotonic) of the next look
         self._next_tick = 0.0
         self.quiet = False
-        self.last_tick = time.monotonic()
 
     def due_in(self, milliseconds: int) -> None:
         """The fetcher knows when the next job is due (-1: there is none)."""
@@ -71,7 +70,6 @@ class Scheduler:
         """The thread's body."""
         pause = Pause()
         while not self._ended:
-            self.last_tick = time.monotonic()
             wait = TICK
             if not self.quiet:
                 self._tick()

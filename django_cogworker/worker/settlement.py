@@ -27,7 +27,7 @@ from django_cogworker.payload.failure import (
 )
 from django_cogworker.payload.unparseable import wrap
 from django_cogworker.store.keys import Keys
-from django_cogworker.store.values import Effect, Settlement
+from django_cogworker.store.values import Disposition, Effect, Settlement
 from django_cogworker.worker.hand import Unit
 from django_cogworker.worker.retries import Decision, budget
 
@@ -94,9 +94,16 @@ def postponed(unit: Unit, delay: float) -> Settlement:
     return Settlement(unit.ticket, "schedule", unit.payload, delay)
 
 
-def after_a_fault(unit: Unit) -> Settlement:
-    """Our own code failed with the job: it waits as it was fetched, and is tried again."""
-    return Settlement(unit.ticket, "retry", unit.payload, INTERRUPT_PAUSE, counter="failed")
+def after_a_fault(unit: Unit, error: BaseException) -> Settlement:
+    """Our own code failed with the job, which may have run: interrupted, as it was fetched."""
+    try:
+        record, decision = interrupted(unit, error, Decision("retrying"), time.time())
+        disposition: Disposition = "retry" if decision.outcome == "retrying" else "dead"
+        payload, delay = encode(record), decision.delay
+    except Exception:
+        logger.exception("A job cannot even be interrupted; it waits as it was fetched.")
+        disposition, payload, delay = "retry", unit.payload, INTERRUPT_PAUSE
+    return Settlement(unit.ticket, disposition, payload, delay, counter="failed")
 
 
 def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
@@ -125,6 +132,30 @@ def _end_of_run(record: dict[str, Any]) -> None:
     """Drop what counts for one stay on a queue or one run: the job came to an end of its own."""
     record.pop("enqueued_at", None)
     record.pop("orphanings", None)
+
+
+def interrupted(
+    unit: Unit, error: BaseException, decision: Decision, now: float
+) -> tuple[dict[str, Any], Decision]:
+    """The job as fetched, with the error, and where it goes now."""
+    record = decode(unit.payload)
+    _end_of_run(record)
+    count = record.get("interrupted_count", 0)
+    count = count + 1 if isinstance(count, int) else 1
+    tries = record.get("retry_count", 0)
+    tries = tries + 1 if isinstance(tries, int) else 1
+    record.update(
+        interrupted_count=count,
+        retry_count=tries,
+        error_class=error_name(error),
+        error_message=error_text(error),
+        failed_at=round(now, 6),
+    )
+    if decision.outcome != "retrying":
+        return record, decision
+    if count > MAX_INTERRUPTS or tries > budget(record.get("retry")):
+        return record, Decision("dead")
+    return record, Decision("retrying", INTERRUPT_PAUSE * count)
 
 
 class FailureSettler:
@@ -157,7 +188,7 @@ class FailureSettler:
                 problem,
                 extra={"jid": payload.get("jid"), "job_class": payload.get("class")},
             )
-            record, decision = self._interrupt(unit, error, decision, now)
+            record, decision = interrupted(unit, error, decision, now)
             encoded = encode(record)
         attempt = attempt_effects(self._keys, record, error, decision.outcome, now)
         all_effects = (*attempt, *effects)
@@ -172,26 +203,3 @@ class FailureSettler:
                 unit.ticket, "dead", encoded, counter="failed", effects=all_effects
             )
         return settlement, decision, record
-
-    def _interrupt(
-        self, unit: Unit, error: BaseException, decision: Decision, now: float
-    ) -> tuple[dict[str, Any], Decision]:
-        """The job as fetched, with the error, and where it goes now."""
-        record = decode(unit.payload)
-        _end_of_run(record)
-        count = record.get("interrupted_count", 0)
-        count = count + 1 if isinstance(count, int) else 1
-        tries = record.get("retry_count", 0)
-        tries = tries + 1 if isinstance(tries, int) else 1
-        record.update(
-            interrupted_count=count,
-            retry_count=tries,
-            error_class=error_name(error),
-            error_message=error_text(error),
-            failed_at=round(now, 6),
-        )
-        if decision.outcome != "retrying":
-            return record, decision
-        if count > MAX_INTERRUPTS or tries > budget(record.get("retry")):
-            return record, Decision("dead")
-        return record, Decision("retrying", INTERRUPT_PAUSE * count)

@@ -16,10 +16,8 @@ from django_cogworker.worker.outage import Pause
 logger = logging.getLogger("django_cogworker")
 
 
-def start_thread(
-    name: str, body: Callable[[], None], ended: Callable[[], bool] = lambda: False
-) -> threading.Thread:
-    """Start a daemon thread that runs `body`; after a crash again, unless `ended()`."""
+def start_thread(name: str, body: Callable[[], None]) -> threading.Thread:
+    """Start a daemon thread that runs `body`; after a crash again."""
 
     def run() -> None:
         pause = Pause()
@@ -29,8 +27,6 @@ def start_thread(
                 return
             except BaseException:
                 logger.critical("The thread %s crashed; it starts again.", name, exc_info=True)
-            if ended():
-                return
             threading.Event().wait(pause.seconds())
 
     thread = threading.Thread(target=run, name=f"cogworker-{name}", daemon=True)

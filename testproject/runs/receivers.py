@@ -58,8 +58,8 @@ def on_failed(
     _ensure(jid, payload)  # a job of an unknown class fails without having started
     state: Any = Value(OUTCOMES[outcome])
     if outcome == "retrying":
-        # Sent after the retry was filed: where the database is busy, the next run may have begun,
-        # or even ended, before this is written.
+        # Where the database is busy, the next run may have begun, or even ended, before this is
+        # written.
         superseded = When(runs__gt=F("failures") + 1, then=F("state"))
         state = Case(superseded, default=state)
     _update(

@@ -121,7 +121,11 @@ class Discards(Job):
 
 
 class OneShot(Job, at_most_once=True):
-    """May run once; waits for a file."""
+    """May run once; waits for a file; says when it died."""
+
+    @classmethod
+    def retries_exhausted(cls, payload: dict[str, Any]) -> None:
+        journal.write(f"exhausted {payload['args'][0]}")
 
     def perform(self, name: str) -> None:
         journal.write(f"started {name}")

@@ -76,8 +76,9 @@ def test_a_burst_worker_does_all_there_is_and_ends(start_worker, journal, board)
     assert (board.processed, board.failed) == (32, 1)
 
 
-def test_a_burst_worker_without_work_ends_at_once(start_worker):
-    worker = start_worker("--burst")
+@pytest.mark.parametrize("mode", ["reliable", "basic"])
+def test_a_burst_worker_without_work_ends_at_once(start_worker, mode):
+    worker = start_worker("--burst", "--fetch", mode)
     assert worker.wait(10) == 0
 
 

@@ -257,6 +257,8 @@ def test_a_job_that_nobody_knows_here_waits_without_using_an_attempt(start_worke
     unknown = push({"class": "shop.jobs.Gone", "args": ["u"], "retry": False})
     base = {"class": "tests.project.jobs.Append", "args": ["f"], "queue": "default", "retry": False}
     board.push_raw(json.dumps({**base, "jid": "format", "v": 2}).encode())
+    tagged = {**base, "jid": "tag", "args": [{"$": "matrix", "v": []}]}
+    board.push_raw(json.dumps(tagged).encode())
     old = {"class": "shop.jobs.Gone", "args": ["old"], "queue": "default", "retry": 25}
     board.push_raw(
         json.dumps({**old, "jid": "old", "unknown_since": time.time() - day - 1}).encode()
@@ -264,7 +266,7 @@ def test_a_job_that_nobody_knows_here_waits_without_using_an_attempt(start_worke
     young = {**old, "jid": "young", "unknown_since": time.time() - day + 100, "retry": False}
     board.push_raw(json.dumps(young).encode())
     now = time.time()
-    for jid in (unknown, "format", "young"):
+    for jid in (unknown, "format", "tag", "young"):
         payload, due = board.scheduled(jid)
         assert due - now == pytest.approx(30, abs=12)
         assert "retry_count" not in payload

@@ -280,6 +280,7 @@ def test_an_at_most_once_job_that_runs_at_the_stop_is_buried(start_worker, journ
     worker.signal(signal.SIGTERM)
     assert worker.wait(15) == 0
     assert board.dead(jid)["error_class"].endswith("JobOrphanedError")
+    assert journal.count("exhausted a") == 1
     assert board.queue() == []
     assert traces(board, identity) == []
     assert (board.processed, board.failed) == (1, 1)

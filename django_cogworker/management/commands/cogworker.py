@@ -86,9 +86,10 @@ class Command(BaseCommand):
         rows = [
             {
                 "identity": each.identity,
-                "busy": f"{each.busy}/{each.info.get('concurrency')}",
-                "queues": ",".join(dict.fromkeys(each.info.get("queues", []))),
-                "quiet": each.quiet,
+                "busy": each.busy,
+                "concurrency": each.info.get("concurrency"),
+                "queues": list(dict.fromkeys(each.info.get("queues", []))),
+                "quiet": each.is_quiet,
                 "memory_kb": each.info.get("rss_kb"),
             }
             for each in ProcessSet()
@@ -102,12 +103,11 @@ class Command(BaseCommand):
         if not rows:
             self.stdout.write(empty)
             return
-        widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in rows[0]}
+        rows = [{name: _shown(value) for name, value in row.items()} for row in rows]
+        widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
         self.stdout.write("  ".join(name.upper().ljust(width) for name, width in widths.items()))
         for row in rows:
-            self.stdout.write(
-                "  ".join(str(row[name]).ljust(width) for name, width in widths.items())
-            )
+            self.stdout.write("  ".join(row[name].ljust(width) for name, width in widths.items()))
 
     # Steer.
 
@@ -138,13 +138,13 @@ class Command(BaseCommand):
         return queue
 
     def _quiet(self, options: dict[str, Any]) -> None:
-        self._ask(options, Process.ask_to_quiet)
+        self._ask(options, Process.quiet)
 
     def _unquiet(self, options: dict[str, Any]) -> None:
-        self._ask(options, Process.ask_to_resume)
+        self._ask(options, Process.resume)
 
     def _stop(self, options: dict[str, Any]) -> None:
-        self._ask(options, Process.ask_to_stop)
+        self._ask(options, Process.stop)
 
     def _ask(self, options: dict[str, Any], ask: Callable[[Process], bool]) -> None:
         wanted = options["identity"]
@@ -156,3 +156,7 @@ class Command(BaseCommand):
         for each in chosen:
             done = ask(each)
             self.stdout.write(f"{each.identity}: {'asked' if done else 'gone'}")
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

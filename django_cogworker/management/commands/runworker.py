@@ -1,9 +1,11 @@
-"""`manage.py runworker`: one worker process."""
+"""`manage.py runworker`: one worker process, or a supervisor of several."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import os
+import threading
 import time
 from argparse import ArgumentParser
 from pathlib import Path
@@ -15,6 +17,10 @@ from django_cogworker.conf import Config, get_config, parse_queues, use_config
 from django_cogworker.exceptions import CogworkerError
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.launcher import Launcher
+from django_cogworker.worker.limits import Limits, resident_kb
+from django_cogworker.worker.renewal import is_trial
+from django_cogworker.worker.supervision import Supervision
+from django_cogworker.worker.supervisor import Supervisor
 
 LEVELS = {0: logging.CRITICAL, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
 
@@ -53,13 +59,53 @@ class Command(BaseCommand):
         parser.add_argument(
             "--burst", action="store_true", help="Stop as soon as no job is waiting or due."
         )
+        parser.add_argument(
+            "--processes",
+            type=int,
+            default=1,
+            metavar="N",
+            help="How many worker processes. From 2 a supervisor starts, watches and replaces them.",
+        )
+        parser.add_argument(
+            "--start-method",
+            choices=["fork", "spawn"],
+            help="How a supervisor starts workers: as copies that share its memory, or as programs of "
+            "their own. Default: fork on Linux where no thread runs, else spawn.",
+        )
+        parser.add_argument(
+            "--max-jobs",
+            type=int,
+            metavar="N",
+            help="End after so many jobs, when those that run have ended; a supervisor starts another.",
+        )
+        parser.add_argument(
+            "--max-memory",
+            type=int,
+            metavar="MB",
+            help="The same when the process has grown to so many megabytes.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self._set_up_logging(options["verbosity"], options["logfile"])
         try:
             config = self._config(options)
+            limits = _limits(options)
+            processes = _processes(options)
             use_config(config)
-            launcher = Launcher(get_store(), config, burst=options["burst"])
+            supervision = Supervision.from_environment()
+            if processes > 1 and supervision is None:
+                if is_trial():
+                    return
+                supervision = _supervise(processes, config, options)
+                if supervision is None:
+                    return
+            launcher = Launcher(
+                get_store(),
+                config,
+                burst=options["burst"],
+                limits=limits,
+                supervision=supervision,
+            )
         except CogworkerError as error:
             raise CommandError(str(error)) from error
         launcher.run()
@@ -100,6 +146,54 @@ class Command(BaseCommand):
             logger.addHandler(handler)
         if handlers or verbosity != 1:
             logger.setLevel(LEVELS[verbosity])
+
+
+def _supervise(processes: int, config: Config, options: dict[str, Any]) -> Supervision | None:
+    """Be a supervisor to its end (`None`), or come back as one of its forked children."""
+    supervisor = Supervisor(
+        processes,
+        shutdown_timeout=config.shutdown_timeout,
+        burst=options["burst"],
+        method=options["start_method"],
+    )
+    try:
+        return supervisor.run()
+    except ChildProcessError as error:
+        raise CommandError(str(error)) from error
+
+
+def _processes(options: dict[str, Any]) -> int:
+    number = _positive(options, "processes", "a whole number from 1") or 1
+    if number > 1:
+        if os.name != "posix":
+            raise CommandError(
+                f"--processes {number}: on this system a worker is one process. Start several workers."
+            )
+        if threading.current_thread() is not threading.main_thread():
+            raise CommandError("--processes needs the main thread, where signals arrive.")
+    return number
+
+
+def _limits(options: dict[str, Any]) -> Limits:
+    jobs = _positive(options, "max_jobs", "a whole number from 1")
+    memory = _positive(options, "max_memory", "a whole number of megabytes from 1")
+    if memory is not None:
+        now = resident_kb()
+        if now is None:
+            raise CommandError("--max-memory: this system does not tell how large a process is.")
+        if now >= memory * 1024:
+            raise CommandError(
+                f"--max-memory {memory}: the process has {now // 1024} MB before the first job; the "
+                "limit would be reached at once."
+            )
+    return Limits(jobs=jobs, memory_mb=memory)
+
+
+def _positive(options: dict[str, Any], name: str, allowed: str) -> int | None:
+    number: int | None = options[name]
+    if number is not None and number < 1:
+        raise CommandError(f"--{name.replace('_', '-')} is {number}; it takes {allowed}.")
+    return number
 
 
 def _line_format() -> logging.Formatter:

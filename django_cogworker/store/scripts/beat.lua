@@ -2,7 +2,7 @@
 --
 -- KEYS  1 process hash   2 processes   3 beats   4 fleet_since   5 queues   6 signal   7 members   8 members of its host
 -- ARGV  1 identity   2 TTL of the presence in seconds   3 gap in seconds after which the fleet counts as new
---       4 facts about its host and process (JSON, or '')   5 TTL in seconds of the facts about all members
+--       4 facts about its host and process (JSON, or '')   5 TTL in seconds of what is kept about all workers
 --       6 info (JSON)   7 busy   8 quiet ('true' or 'false')   then the names of the worker's queues
 -- Returns {Redis's time, remote command or '', errors}. Only the presence itself is indispensable.
 -- include: clock
@@ -19,6 +19,7 @@ end
 redis.call('HSET', KEYS[1], 'info', ARGV[6], 'busy', ARGV[7], 'quiet', ARGV[8], 'beat', as_score(now))
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 try('SADD', KEYS[2], ARGV[1])
+try('EXPIRE', KEYS[2], ARGV[5])
 
 local last = try('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 if not last.err and (#last == 0 or now - tonumber(last[2]) > tonumber(ARGV[3])) then

@@ -10,7 +10,7 @@
 -- Returns JSON: [] when all were accepted, else a list of [job number, 'duplicate' or an error text].
 --
 -- The result is kept under the lane with the number: a repeat after a lost reply gets the same answer and
--- writes nothing. A lane has one push in flight, so a lower or equal number is always a repeat.
+-- writes nothing. A lane has one push in flight, so an equal number is always a repeat.
 -- include: clock
 -- include: effects
 -- include: queue

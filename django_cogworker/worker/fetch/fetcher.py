@@ -93,7 +93,6 @@ class Fetcher:
         self._token = self._look = False
         self._open = self._held_back = False
         self._ended = False
-        self.last_tick = time.monotonic()
         #: Set while the worker has nothing at all to do; a burst worker waits for it.
         self.drained = threading.Event()
 
@@ -104,7 +103,9 @@ class Fetcher:
         self._events.put(unit)
 
     def settle(self, unit: Unit, settlement: Settlement) -> None:
-        """A processor is done with a job; it goes where `settlement` says."""
+        """A job goes where `settlement` says: its processor is done with it, or the worker stops. In
+        the second case the processor's own late word is ignored.
+        """
         self._events.put((unit, settlement))
 
     def open(self) -> None:
@@ -125,12 +126,6 @@ class Fetcher:
     @property
     def _may_fetch(self) -> bool:
         return self._open and not self._held_back and self._membership.is_present
-
-    def abandon(self, unit: Unit, settlement: Settlement) -> None:
-        """Settle a job whose processor still runs it: the worker stops. Its own late end is
-        ignored.
-        """
-        self._events.put((unit, settlement))
 
     def end(self) -> None:
         """End the loop after a last exchange."""
@@ -169,7 +164,6 @@ class Fetcher:
         self._last_words()
 
     def _step(self) -> None:
-        self.last_tick = time.monotonic()
         self._return_untaken()
         self._retry_later_ones()
         wanted = self._wanted()
