@@ -9,8 +9,8 @@ for worker in ProcessSet():
 
 from __future__ import annotations
 
-from django_cogworker.api.processes import Process, ProcessSet
+from django_cogworker.api.processes import Process, ProcessSet, losses
 from django_cogworker.api.queues import Queue, all_queues
 from django_cogworker.api.stats import Stats
 
-__all__ = ["Process", "ProcessSet", "Queue", "Stats", "all_queues"]
+__all__ = ["Process", "ProcessSet", "Queue", "Stats", "all_queues", "losses"]

@@ -34,6 +34,14 @@ class Process:
         return get_store().signal(self.identity, "stop")
 
 
+def losses() -> list[dict[str, Any]]:
+    """Worker processes that a supervisor lost, the newest first, at most a hundred.
+
+    Each has `pid`, `identity`, `how` it ended, `at` (epoch seconds) and `lived` (seconds).
+    """
+    return [json.loads(each) for each in get_store().recovering.losses()]
+
+
 class ProcessSet:
     """The workers that live. One round trip for the names, one for all of them."""
 

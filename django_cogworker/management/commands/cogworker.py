@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from django.core.management.base import BaseCommand, CommandError
 
-from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues
+from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues, losses
 from django_cogworker.exceptions import CogworkerError
 
 
@@ -28,6 +28,7 @@ class Command(BaseCommand):
         for name, text in (
             ("stats", "Counters and sizes."),
             ("queues", "Each queue: size, latency in seconds, paused or not."),
+            ("losses", "Worker processes that a supervisor lost, the newest first."),
             ("workers", "Each worker: identity, running jobs, queues, quiet or not."),
         ):
             verb(name, text).add_argument("--json", action="store_true", help="As JSON.")
@@ -95,6 +96,9 @@ class Command(BaseCommand):
             for each in ProcessSet()
         ]
         self._table(rows, options["json"], "No worker lives.")
+
+    def _losses(self, options: dict[str, Any]) -> None:
+        self._table(losses(), options["json"], "No worker process was lost.")
 
     def _table(self, rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
         if as_json:
