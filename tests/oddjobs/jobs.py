@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
@@ -374,3 +374,13 @@ for _name, _signal in _SIGNALS.items():
         _signal.connect(_broken)
     elif _kind == "exiting":
         _signal.connect(_exiting)
+
+
+class Grow(Job):
+    """Keep so many megabytes for good, really written to."""
+
+    kept: ClassVar[list[bytes]] = []
+
+    def perform(self, name: str, megabytes: int) -> None:
+        self.kept.append(b"x" * (megabytes * 2**20))
+        journal.write(name)
