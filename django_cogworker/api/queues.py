@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import redis
+
+from django_cogworker.api.replies import number
 from django_cogworker.conf import check_queue_name
 from django_cogworker.exceptions import InvalidQueueName, UnparseablePayload
 from django_cogworker.payload.codec import decode
@@ -32,7 +35,7 @@ class Queue:
         pipe = self._store.client.pipeline(transaction=False)
         pipe.llen(self._keys.jobs)
         pipe.zcard(self._keys.priority)
-        return sum(pipe.execute())
+        return sum(map(number, pipe.execute(raise_on_error=False)))
 
     @property
     def latency(self) -> float:
@@ -40,7 +43,10 @@ class Queue:
 
         An entry that is no job counts as just arrived.
         """
-        oldest: Any = self._store.client.lindex(self._keys.jobs, -1)
+        try:
+            oldest: Any = self._store.client.lindex(self._keys.jobs, -1)
+        except redis.ResponseError:
+            return 0.0  # not a list; `size` tells so
         if oldest is None:
             return 0.0
         try:
@@ -68,8 +74,10 @@ class Queue:
         pipe.llen(self._keys.jobs)
         pipe.zcard(self._keys.priority)
         pipe.unlink(self._keys.jobs, self._keys.priority, self._keys.tokens)
-        waiting, prioritised, _ = pipe.execute()
-        return int(waiting) + int(prioritised)
+        waiting, prioritised, deleted = pipe.execute(raise_on_error=False)
+        if isinstance(deleted, Exception):
+            raise deleted
+        return number(waiting) + number(prioritised)
 
 
 def all_queues() -> list[Queue]:

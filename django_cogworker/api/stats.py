@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
+from django_cogworker.api.replies import number
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
 
@@ -33,17 +33,20 @@ class Stats:
         pipe.zcard(keys.retry)
         pipe.zcard(keys.dead)
         pipe.smembers(keys.queues)
-        processed, failed, scheduled, retrying, dead, found = pipe.execute()
+        *counts, found = pipe.execute(raise_on_error=False)
+        processed, failed, scheduled, retrying, dead = map(number, counts)
+        if isinstance(found, Exception):
+            raise found
         names = sorted(text(each) for each in found)
         pipe = client.pipeline(transaction=False)
         for each in names:
             pipe.llen(keys.queue(each).jobs)
             pipe.zcard(keys.queue(each).priority)
-        sizes: list[Any] = pipe.execute()
+        sizes = list(map(number, pipe.execute(raise_on_error=False)))
         queues = {name: sizes[at * 2] + sizes[at * 2 + 1] for at, name in enumerate(names)}
         return cls(
-            int(processed or 0),
-            int(failed or 0),
+            processed,
+            failed,
             sum(queues.values()),
             scheduled,
             retrying,

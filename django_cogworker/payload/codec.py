@@ -62,6 +62,18 @@ def stamp(encoded: bytes, now: float | None = None) -> bytes:
     return b'%b,"enqueued_at":%.6f}' % (encoded[:-1], time.time() if now is None else now)
 
 
+def decode_on(queue: str, raw: bytes) -> dict[str, Any]:
+    """The job in `raw`, which lay on `queue`: where it names none, that one is its queue from now on.
+
+    Without it the job would be lost on its way back from a wait. Raises as `decode` does.
+    """
+    payload = decode(raw)
+    own = payload.get("queue")
+    if not isinstance(own, str) or not own:
+        payload["queue"] = queue
+    return payload
+
+
 def decode(raw: bytes) -> dict[str, Any]:
     """The job in `raw`. Raises `UnparseablePayload` where that is not one.
 

@@ -11,6 +11,8 @@ import re
 
 import redis.exceptions as rex
 
+from django_cogworker.exceptions import EmbeddedServerError
+
 #: First words of error replies that mean "not now": the same call may succeed in a moment.
 _PASSING_REPLIES = (
     "READONLY",
@@ -70,6 +72,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def is_ambiguous(error: BaseException) -> bool:
     """Whether the command may have been carried out although it raised."""
     if isinstance(error, (rex.BusyLoadingError, rex.AuthenticationError, rex.MaxConnectionsError)):
+        return False
+    if isinstance(error.__cause__, EmbeddedServerError):
         return False
     if any(each in str(error) for each in _NOT_SENT):
         return False

@@ -18,7 +18,7 @@ import time
 from typing import Any, Literal
 
 from django_cogworker.exceptions import JobOrphanedError, UnparseablePayload
-from django_cogworker.payload.codec import decode, encode
+from django_cogworker.payload.codec import decode_on, encode
 from django_cogworker.payload.failure import add_failure
 from django_cogworker.store.values import Held
 
@@ -63,7 +63,7 @@ def judge(held: Held, *, started: bool, counts: bool, limit: int, reason: str) -
     """
     ticket, queue, raw = held.ticket, held.queue, held.payload
     try:
-        job = decode(raw)
+        job = decode_on(queue, raw)
     except UnparseablePayload:
         return Orphan(ticket, queue, "front", raw)  # whoever fetches it next buries it properly
     priority = job.get("priority", 0)

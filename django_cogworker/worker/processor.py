@@ -20,7 +20,7 @@ from django_cogworker.features import registry as features
 from django_cogworker.jobs import registry
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.arguments import TAG_MARK, check_tags
-from django_cogworker.payload.codec import check_format, decode
+from django_cogworker.payload.codec import check_format, decode_on
 from django_cogworker.signals import (
     announce,
     job_failed,
@@ -93,7 +93,7 @@ class Processor:
             self._desk.settle(unit, settlement.given_back(unit))
             return
         try:
-            payload = decode(unit.payload)
+            payload = decode_on(unit.queue, unit.payload)
         except UnparseablePayload as error:
             logger.error(
                 "What lay on queue %s is no job (%s); it is in the dead set now.", unit.queue, error
@@ -170,7 +170,7 @@ class Processor:
         self._tidy(jid)
         if any(payload.get(each) != value for each, value in vital):
             # A middleware took out or changed what the job is known by: what lies in Redis counts.
-            payload = decode(unit.payload)
+            payload = decode_on(unit.queue, unit.payload)
         if problem is not None:
             decision = decisions[-1][1] if decisions else decide(definition, payload, problem)
             self._fail(unit, payload, definition, problem, decision)

@@ -128,7 +128,11 @@ class Scheduler:
                     verdict,
                 )
             elif verdict == 1 and not move.queue:
-                logger.error("What was due in %s is no job; it is in the dead set now.", source)
+                logger.error(
+                    "What was due in %s is no job (%s); it is in the dead set now.",
+                    source,
+                    decode(move.payload)["error_message"],
+                )
         return sum(each == 1 for each in verdicts)
 
     @staticmethod

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
-from django_cogworker.payload.codec import decode, encode
+from django_cogworker.payload.codec import decode, decode_on, encode
 from django_cogworker.payload.failure import (
     ATTEMPTS_TTL,
     MAX_ATTEMPTS,
@@ -111,7 +111,7 @@ def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
     interruptions.
     """
     try:
-        payload = decode(unit.payload)
+        payload = decode_on(unit.queue, unit.payload)
     except UnparseablePayload:
         return given_back(unit), 0
     count = payload.get("interruptions", 0)
@@ -138,7 +138,7 @@ def interrupted(
     unit: Unit, error: BaseException, decision: Decision, now: float
 ) -> tuple[dict[str, Any], Decision]:
     """The job as fetched, with the error, and where it goes now."""
-    record = decode(unit.payload)
+    record = decode_on(unit.queue, unit.payload)
     _end_of_run(record)
     count = record.get("interrupted_count", 0)
     count = count + 1 if isinstance(count, int) else 1

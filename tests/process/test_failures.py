@@ -286,6 +286,17 @@ def test_a_job_that_nobody_knows_here_waits_without_using_an_attempt(start_worke
     assert worker.stop() == 0
 
 
+def test_a_job_that_names_no_queue_belongs_to_the_one_it_lay_on(start_worker, journal, board):
+    """It comes back from a retry and from the wait of an unknown class, as any other job."""
+    start_worker("-c", "2", "-q", "low")
+    bare = {"class": "tests.project.jobs.FailTimes", "jid": "bare", "args": ["bare", 2]}
+    board.push_raw(json.dumps(bare).encode(), queue="low")
+    journal.wait_for("bare")
+    board.push_raw(json.dumps({"class": "shop.jobs.Gone", "jid": "gone"}).encode(), queue="low")
+    assert board.scheduled("gone")[0]["queue"] == "low"
+    assert board.all_dead() == []
+
+
 def test_a_payload_spoilt_by_a_middleware_is_interrupted_not_lost(start_worker, journal, board):
     """B17, H101, H102"""
     conf = {

@@ -126,7 +126,12 @@ class Command(BaseCommand):
     def _clear(self, options: dict[str, Any]) -> None:
         queue = self._known_queue(options)
         if not options["yes"]:
-            answer = input(f"Delete all {queue.size} jobs of queue {queue.name}? Type yes: ")
+            try:
+                answer = input(f"Delete all {queue.size} jobs of queue {queue.name}? Type yes: ")
+            except EOFError:
+                raise CommandError(
+                    "Nothing was deleted: there is nobody to ask here; say --yes."
+                ) from None
             if answer.strip() != "yes":
                 raise CommandError("Nothing was deleted.")
         self.stdout.write(f"{queue.clear()} jobs deleted.")

@@ -1,0 +1,52 @@
+"""Looking at queues and counters: one unusable key does not spoil the rest."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_cogworker.api import Queue, Stats, all_queues
+from tests.project.jobs import Append, AppendLater
+
+
+@pytest.fixture
+def spoilt(redis_client):
+    """Two queues, of which one has a text for a list, and a counter that is no number."""
+    Append.perform_async("a")
+    AppendLater.perform_async("b")
+    redis_client.set("cogworker:queue:low", "x")
+    redis_client.set("cogworker:stats:processed", "abc")
+    return redis_client
+
+
+def test_counters_and_sizes_survive_a_key_of_the_wrong_type(spoilt, caplog):
+    stats = Stats.now()
+    assert (stats.processed, stats.enqueued, stats.queues) == (0, 1, {"default": 1, "low": 0})
+    assert "unusable" in caplog.text
+
+
+def test_queues_survive_it_too(spoilt, capsys):
+    assert [(each.name, each.size, each.latency >= 0) for each in all_queues()] == [
+        ("default", 1, True),
+        ("low", 0, True),
+    ]
+    call_command("cogworker", "queues")
+    assert "default" in capsys.readouterr().out
+
+
+def test_clear_removes_what_is_of_the_wrong_type(spoilt):
+    assert Queue("low").clear() == 0
+    assert not spoilt.exists("cogworker:queue:low")
+    assert Queue("default").size == 1
+
+
+def test_clear_asks_and_says_so_where_nobody_can_answer(redis_client, monkeypatch):
+    Append.perform_async("a")
+
+    def nobody(prompt):
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", nobody)
+    with pytest.raises(CommandError, match="say --yes"):
+        call_command("cogworker", "clear", "default")
+    assert Queue("default").size == 1
