@@ -13,6 +13,7 @@ from django.core.checks import CheckMessage, Error, Warning
 
 from django_cogworker import conf
 from django_cogworker.exceptions import ConfigurationError
+from django_cogworker.parsers import EMBEDDED
 
 TAG = "cogworker"
 
@@ -84,7 +85,7 @@ def check_redis(
                     id="django_cogworker.W002",
                 )
             )
-    if config.redis == conf.EMBEDDED and not conf.is_debug():
+    if config.redis == EMBEDDED and not conf.is_debug():
         found.append(
             Warning(
                 "COGWORKER_REDIS is 'embedded' while DEBUG is off: the embedded server is meant for "

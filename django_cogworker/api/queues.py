@@ -8,8 +8,8 @@ from typing import Any
 import redis
 
 from django_cogworker.api.replies import number
-from django_cogworker.conf import check_queue_name
 from django_cogworker.exceptions import InvalidQueueName, UnparseablePayload
+from django_cogworker.parsers import check_queue_name
 from django_cogworker.payload.codec import decode
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store

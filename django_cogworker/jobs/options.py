@@ -14,8 +14,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from django_cogworker.conf import check_queue_name
 from django_cogworker.exceptions import InvalidOption, UnknownOption
+from django_cogworker.parsers import check_queue_name
 from django_cogworker.payload.job import OWN_FIELDS, PRIORITIES
 
 #: What `retry=True` means: so many retries after the first attempt.

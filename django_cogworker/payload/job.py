@@ -12,8 +12,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from django_cogworker.conf import Config, check_queue_name
+from django_cogworker.conf import Config
 from django_cogworker.exceptions import InvalidPayload, PayloadTooLarge
+from django_cogworker.parsers import check_queue_name
 from django_cogworker.payload.arguments import pack_args, pack_kwargs
 from django_cogworker.payload.codec import FORMAT, encode
 from django_cogworker.store.values import Outgoing

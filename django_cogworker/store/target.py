@@ -15,8 +15,9 @@ import redis
 from django.core.exceptions import ImproperlyConfigured
 from redis.connection import parse_url
 
-from django_cogworker.conf import EMBEDDED, Config
+from django_cogworker.conf import Config
 from django_cogworker.exceptions import ConfigurationError
+from django_cogworker.parsers import EMBEDDED
 
 #: What a pool of django-redis adds to its arguments for its own sake, or what we set ourselves.
 _FOREIGN_KEYS = frozenset(

@@ -44,7 +44,19 @@ def traces(board: Board, identity: str) -> list[str]:
     return found
 
 
-# -- start
+# -- start and beat
+
+
+def test_a_beat_that_fails_is_followed_by_the_next(start_worker, board, redis_url, make_proxy):
+    """J142"""
+    proxy = make_proxy(redis_url)
+    worker = start_worker("-c", "1", conf=QUICK_BEATS, url=proxy.url)
+    identity = identity_of(worker)
+    lost = proxy.lose_request(b'"concurrency"', times=1)
+    wait_until(lambda: lost.hits == 1)
+    before = board.client.zscore(KEYS.beats, identity)
+    wait_until(lambda: board.client.zscore(KEYS.beats, identity) > before, timeout=20)
+    assert worker.alive
 
 
 def test_the_presence_is_there_before_the_first_fetch(

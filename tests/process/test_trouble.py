@@ -11,6 +11,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -274,3 +275,25 @@ def test_a_stop_during_an_outage_loses_nothing(start_worker, journal, server):
     waiting = [each["args"][0] for each in board.queue()]
     assert sorted(ran + waiting) == sorted(f"j{each}" for each in range(200))
     assert board.client.keys(KEYS.process("*")) == []
+
+
+def test_a_server_that_loads_its_data_is_waited_for(start_worker, journal, server):
+    """CE-1: LOADING is "not now", on connections that stay open all the time."""
+    client = server.client()
+    with client.pipeline() as pipe:
+        for number in range(4000):
+            pipe.set(f"ballast:{number}", "x")
+        pipe.execute()
+    worker = start_worker("-c", "2", conf=CONF, url=server.url)
+    worker.wait_for_line("works as")
+    client.config_set("key-load-delay", 1000)
+    with ThreadPoolExecutor(1) as pool:
+        loaded = pool.submit(client.execute_command, "DEBUG", "LOADAOF")
+        # Also a push has to wait for it; it wakes the worker's own calls into the loading server.
+        wait_until(lambda: "LOADING" in worker.output or loaded.done(), timeout=20)
+        assert loaded.result(30)
+    jobs.Brief.perform_async("after")
+    journal.wait_for("after")
+    wait_until(lambda: told(worker)[0] == told(worker)[1], message="as often back as away")
+    assert "BusyLoadingError" in worker.output or "LOADING" in worker.output
+    assert worker.alive

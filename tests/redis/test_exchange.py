@@ -274,6 +274,7 @@ def test_a_reply_lost_on_the_way_changes_nothing(store, redis_url, make_proxy):
 
 
 def test_repeated_settlements_write_and_count_once(store):
+    """E54: what is no longer in progress stays where it is."""
     push(store, "a", "b")
     exchange(store, 1, 2)
     items = [

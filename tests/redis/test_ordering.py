@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from django_cogworker.conf import parse_queues
+from django_cogworker.parsers import parse_queues
 from django_cogworker.worker.fetch.ordering import Ordering
 from django_cogworker.worker.fetch.rate import MOST, Rate
 

@@ -468,6 +468,18 @@ class TestTroubledServer:
             assert not caught.value.ambiguous
             assert "all the same" not in str(caught.value)
 
+    def test_an_embedded_server_that_cannot_start_is_not_ambiguous(self, tmp_path):
+        """Nothing was sent, so nothing can have arrived."""
+        broken = override_settings(
+            COGWORKER_REDIS="embedded",
+            COGWORKER_EMBEDDED_DIR=tmp_path / "server",
+            COGWORKER_EMBEDDED_BINARY=tmp_path / "no-such-binary",
+        )
+        with broken:
+            with pytest.raises(PushError, match="no-such-binary") as caught:
+                Plain.perform_async(1)
+            assert not caught.value.ambiguous
+
     def test_in_bulk_the_error_names_what_was_accepted_before(self, own_server):
         client = own_server.client()
 

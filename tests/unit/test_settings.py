@@ -20,8 +20,9 @@ from django.core.signals import setting_changed
 from django.test import override_settings
 
 from django_cogworker import conf
-from django_cogworker.conf import QueueWeight, get_config
+from django_cogworker.conf import get_config
 from django_cogworker.exceptions import ConfigurationError
+from django_cogworker.parsers import QueueWeight
 from tests.support.worker import ROOT
 
 #: setting → good values with what they become

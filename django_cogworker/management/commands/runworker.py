@@ -13,8 +13,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from django_cogworker.conf import Config, get_config, parse_queues, use_config
+from django_cogworker.conf import Config, get_config, use_config
 from django_cogworker.exceptions import CogworkerError
+from django_cogworker.parsers import parse_queues
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.launcher import Launcher
 from django_cogworker.worker.limits import Limits, resident_kb

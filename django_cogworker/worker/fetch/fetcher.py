@@ -23,7 +23,7 @@ from typing import Any
 import redis
 
 from django_cogworker.conf import Config
-from django_cogworker.store.errors import first_word, is_unavailable
+from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.store import BLOCK, Store
 from django_cogworker.store.values import ExchangeReply, ExchangeRequest, Settlement
 from django_cogworker.worker import settlement as settlements
@@ -75,7 +75,6 @@ class Fetcher:
         self._events: SimpleQueue[Any] = SimpleQueue()
         self._rate = Rate()
         self._pause = Pause()
-        self._noted_errors: dict[str, float] = {}
 
         self.held: dict[int, Unit] = {}
         #: Tickets in `held` whose end is known here and not yet confirmed by Redis.
@@ -344,10 +343,7 @@ class Fetcher:
 
     def _put_off(self, settlement: Settlement, problem: str) -> None:
         """Redis could not settle this job now: it is tried again later, and nobody waits for it."""
-        if is_unavailable(redis.ResponseError(problem)):
-            self._outage.failed("Settling a job", redis.ResponseError(problem))
-        else:
-            self._note_error(f"job of ticket {settlement.ticket}", problem)
+        self._outage.failed("Settling a job", redis.ResponseError(problem))
         self._later.append(settlement)
         self._later_at = time.monotonic() + LATER
         settlement.verdict = problem
@@ -371,17 +367,7 @@ class Fetcher:
         self._pause.reset()
         self._outage.over(wrote=bool(reply.jobs))
         for each in reply.errors:
-            self._note_error("fetching", each)
-
-    def _note_error(self, what: str, error: str) -> None:
-        """Log an error of one key; the same one once a minute."""
-        now = time.monotonic()
-        if now - self._noted_errors.get(error, -60.0) < 60.0:
-            return
-        if len(self._noted_errors) > 1000:
-            self._noted_errors.clear()
-        self._noted_errors[error] = now
-        logger.error("Redis could not do its part (%s): %s. It is tried again.", what, error)
+            self._outage.failed("Fetching", redis.ResponseError(each))
 
     def _note_drained(self, reply: ExchangeReply, wanted: int) -> None:
         if wanted > 0 and not reply.jobs and not self.held and reply.due_ms != 0:
@@ -420,4 +406,4 @@ class Fetcher:
 
 def _passing(error: str) -> bool:
     words = error.partition(": ")[2]
-    return is_unavailable(redis.ResponseError(words)) or first_word(Exception(words)) == "OOM"
+    return is_unavailable(redis.ResponseError(words))

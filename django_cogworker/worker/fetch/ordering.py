@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from django_cogworker.conf import QueueWeight
+from django_cogworker.parsers import QueueWeight
 
 
 class Ordering:
