@@ -22,7 +22,10 @@ try('SADD', KEYS[2], ARGV[1])
 try('EXPIRE', KEYS[2], ARGV[5])
 
 local last = try('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-if not last.err and (#last == 0 or now - tonumber(last[2]) > tonumber(ARGV[3])) then
+local since = redis.pcall('GET', KEYS[4])
+since = type(since) == 'string' and tonumber(since)
+local usable = since and since <= now -- without it nobody would ever be silent for long enough
+if not usable or (not last.err and (#last == 0 or now - tonumber(last[2]) > tonumber(ARGV[3]))) then
   try('SET', KEYS[4], as_score(now))
 end
 try('ZADD', KEYS[3], as_score(now), ARGV[1])
