@@ -5,6 +5,8 @@ python3 run.py demo             a small shop with jobs, worker and admin; Ctrl-C
 python3 run.py demo --check     the same without staying: exit status 0 if all jobs did well
 python3 run.py test             the whole test suite
 python3 run.py test tests/unit  arguments go to pytest
+python3 run.py chaos            faults for two minutes, then the books: was a job lost or doubled?
+                                --minutes M for longer, --seed S to repeat a run, --keep for its logs
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(f"Python 3.11 or later is needed; this is {sys.version.split()[0]}.")
 
-from tools import demo, suite
+from tools import chaos, demo, suite
 from tools.environment import SetupFailed
 
 
 def main(argv: list[str]) -> int:
-    """Run one of the two commands and return the exit status."""
+    """Run one of the commands and return the exit status."""
     if argv[:1] == ["test"]:  # all that follows is pytest's, also what looks like an option
         return suite.run(argv[1:])
+    if argv[:1] == ["chaos"]:
+        return chaos.run(argv[1:])
     parser = argparse.ArgumentParser(
         prog="run.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -35,6 +39,7 @@ def main(argv: list[str]) -> int:
     )
     demo_parser.add_argument("--port", type=int, help="of the web server; 8000, or a free one")
     commands.add_parser("test", help="run the tests; arguments go to pytest")
+    commands.add_parser("chaos", help="strike a fleet with faults, then check that no job was lost")
     options = parser.parse_args(argv)
     return demo.run(check=options.check, port=options.port)
 
