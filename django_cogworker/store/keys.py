@@ -81,6 +81,11 @@ class Keys:
         return f"{self.prefix}fleet_since"
 
     @property
+    def fleet_beat(self) -> str:
+        """string with a TTL: some worker has beaten a moment ago."""
+        return f"{self.prefix}fleet_beat"
+
+    @property
     def members(self) -> str:
         """hash: identity -> facts about its host and process (JSON), of workers that beat."""
         return f"{self.prefix}members"

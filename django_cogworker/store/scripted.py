@@ -32,8 +32,6 @@ LANE_TTL = 900
 #: A job scheduled for so soon wakes an idle worker; later ones are seen at its next look (seconds).
 SOON = 3
 PRESENCE_TTL = 60
-#: A fleet without any beat for so long counts as new (seconds).
-FLEET_GAP = 15
 #: What cannot be moved to its queue waits so long before the next try, so that it starves nobody (seconds).
 POSTPONE = 60
 #: A remote command waits so long for its worker: through an outage (seconds).
@@ -195,11 +193,12 @@ class ScriptedVerbs:
                 keys.signal(identity),
                 keys.members,
                 keys.host(beat.host),
+                keys.fleet_beat,
             ],
             [
                 identity,
                 PRESENCE_TTL,
-                FLEET_GAP,
+                round(beat.gap * 1000),
                 beat.facts,
                 HOST_TTL,
                 beat.info,

@@ -10,6 +10,9 @@ from typing import Literal
 Disposition = Literal["ack", "schedule", "retry", "dead", "front"]
 Counter = Literal["processed", "failed", ""]
 
+#: A fleet without any beat for so long counts as new (seconds).
+FLEET_GAP = 15.0
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effect:
@@ -155,6 +158,8 @@ class Beat:
     #: Facts for those who may have to judge whether it lives (JSON), and its host ('' if unknown).
     facts: str = ""
     host: str = ""
+    #: How long a fleet may go without any beat and still be the same one.
+    gap: float = FLEET_GAP
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

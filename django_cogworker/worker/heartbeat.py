@@ -23,7 +23,7 @@ from django_cogworker import __version__
 from django_cogworker.conf import Config
 from django_cogworker.features import registry as features
 from django_cogworker.store.store import Store
-from django_cogworker.store.values import Beat
+from django_cogworker.store.values import FLEET_GAP, Beat
 from django_cogworker.worker.identity import Membership, host_facts, memory_kb
 from django_cogworker.worker.outage import Outage
 
@@ -67,6 +67,8 @@ class Heartbeat:
         threshold = config.orphan_threshold
         self._interval = min(INTERVAL, threshold / BEATS_PER_THRESHOLD)
         self._again = min(AGAIN, self._interval)
+        # An outage that is long enough to make a beat too old has to be seen as one.
+        self._gap = min(FLEET_GAP, threshold / 2)
         self._patience = threshold - min(CAUTION, threshold / 3)
         self._host: dict[str, Any] = {**host_facts()}
         if supervisor is not None:
@@ -108,6 +110,7 @@ class Heartbeat:
                 self._queues,
                 json.dumps({**self._host, "pid": info["pid"], "started": self._started_file}),
                 self.host_id,
+                self._gap,
             )
         )
         self._last_good = time.monotonic()

@@ -1,7 +1,8 @@
 -- beat.lua: a worker says that it lives, and hears what was asked of it.
 --
 -- KEYS  1 process hash   2 processes   3 beats   4 fleet_since   5 queues   6 signal   7 members   8 members of its host
--- ARGV  1 identity   2 TTL of the presence in seconds   3 gap in seconds after which the fleet counts as new
+--       9 fleet_beat
+-- ARGV  1 identity   2 TTL of the presence in seconds   3 gap in milliseconds after which the fleet counts as new
 --       4 facts about its host and process (JSON, or '')   5 TTL in seconds of what is kept about all workers
 --       6 info (JSON)   7 busy   8 quiet ('true' or 'false')   then the names of the worker's queues
 -- Returns {Redis's time, remote command or '', errors}. Only the presence itself is indispensable.
@@ -21,13 +22,12 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 try('SADD', KEYS[2], ARGV[1])
 try('EXPIRE', KEYS[2], ARGV[5])
 
-local last = try('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+local alive = redis.pcall('EXISTS', KEYS[9]) == 1 -- outlives the beats of those that left in good order
 local since = redis.pcall('GET', KEYS[4])
 since = type(since) == 'string' and tonumber(since)
 local usable = since and since <= now -- without it nobody would ever be silent for long enough
-if not usable or (not last.err and (#last == 0 or now - tonumber(last[2]) > tonumber(ARGV[3]))) then
-  try('SET', KEYS[4], as_score(now))
-end
+if not usable or not alive then try('SET', KEYS[4], as_score(now)) end
+try('SET', KEYS[9], '1', 'PX', ARGV[3])
 try('ZADD', KEYS[3], as_score(now), ARGV[1])
 try('ZREMRANGEBYSCORE', KEYS[3], '-inf', as_score(now - 604800))
 if ARGV[4] ~= '' then
