@@ -20,7 +20,21 @@ from django_cogworker.exceptions import (
 FORMAT = 1
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_decode = json.JSONDecoder().decode
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0.0:
+        raise ValueError(f"the number {text} is too large")
+    return number
+
+
+# What can be read can be written again: `NaN` and `1e999` could not.
+_decode = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite).decode
 
 
 def encode(payload: dict[str, Any]) -> bytes:
@@ -68,10 +82,21 @@ def decode_on(queue: str, raw: bytes) -> dict[str, Any]:
     Without it the job would be lost on its way back from a wait. Raises as `decode` does.
     """
     payload = decode(raw)
-    own = payload.get("queue")
-    if not isinstance(own, str) or not own:
+    if payload.get("queue") != queue and not queue_of(payload):
         payload["queue"] = queue
     return payload
+
+
+def queue_of(payload: dict[str, Any]) -> str:
+    """The queue that a job names; empty where it names none, or none that Redis could have."""
+    own = payload.get("queue")
+    if not isinstance(own, str):
+        return ""
+    try:
+        own.encode()
+    except UnicodeEncodeError:
+        return ""
+    return own
 
 
 def decode(raw: bytes) -> dict[str, Any]:

@@ -58,6 +58,12 @@ PRIORITIES = range(-100, 101)
 LAST_MOMENT = 253_402_300_800
 
 
+def priority_of(payload: Mapping[str, Any]) -> int:
+    """The priority of a job that was read from Redis; junk counts as none."""
+    priority = payload.get("priority", 0)
+    return priority if type(priority) is int and priority in PRIORITIES else 0
+
+
 def new_jid() -> str:
     """24 hex characters."""
     return os.urandom(12).hex()

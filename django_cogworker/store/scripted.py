@@ -258,7 +258,11 @@ def text(value: bytes | str) -> str:
 def read_taken(ticket: bytes, value: bytes) -> Taken:
     head, _, payload = value.partition(b"\n")
     fetched, _, queue = head.partition(b" ")
-    return Taken(int(ticket), queue.decode(), int(fetched), payload)
+    try:
+        return Taken(int(ticket), queue.decode(), int(fetched), payload)
+    except ValueError:
+        # Other hands were at it: it goes the way of all that is no job.
+        return Taken(int(ticket), "default", 0, value)
 
 
 def read_command(value: bytes) -> tuple[str, str] | None:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from django_cogworker.exceptions import JobOrphanedError, UnparseablePayload
 from django_cogworker.payload.codec import decode_on, encode
 from django_cogworker.payload.failure import add_failure
+from django_cogworker.payload.job import priority_of
 from django_cogworker.store.values import Held
 
 #: Seconds that a job waits from the second time on: this, and three times as long each further time.
@@ -66,8 +67,7 @@ def judge(held: Held, *, started: bool, counts: bool, limit: int, reason: str) -
         job = decode_on(queue, raw)
     except UnparseablePayload:
         return Orphan(ticket, queue, "front", raw)  # whoever fetches it next buries it properly
-    priority = job.get("priority", 0)
-    priority = priority if isinstance(priority, int) and -100 <= priority <= 100 else 0
+    priority = priority_of(job)
     if not (held.marked if job.get("at_most_once") else started):
         return Orphan(ticket, queue, "front", raw, priority, job=job)
     if job.get("at_most_once"):

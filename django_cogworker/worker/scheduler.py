@@ -19,7 +19,8 @@ import redis
 
 from django_cogworker.exceptions import UnparseablePayload
 from django_cogworker.features import registry as features
-from django_cogworker.payload.codec import decode, encode, stamp
+from django_cogworker.payload.codec import decode, encode, queue_of, stamp
+from django_cogworker.payload.job import priority_of
 from django_cogworker.payload.unparseable import wrap
 from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.store import Store
@@ -139,13 +140,10 @@ class Scheduler:
     def _plan(member: bytes, now: float) -> Move:
         try:
             payload = decode(member)
-            queue = payload.get("queue")
-            if not isinstance(queue, str) or not queue:
-                raise UnparseablePayload("The field 'queue' is missing or not a text.")
+            queue = queue_of(payload)
+            if not queue:
+                raise UnparseablePayload("The field 'queue' is missing or names no queue.")
         except UnparseablePayload as error:
             return Move(member, encode(wrap(member, None, error)), "")
         payload.pop("enqueued_at", None)
-        priority = payload.get("priority", 0)
-        if not isinstance(priority, int) or not -100 <= priority <= 100:
-            priority = 0
-        return Move(member, stamp(encode(payload), now), queue, priority)
+        return Move(member, stamp(encode(payload), now), queue, priority_of(payload))

@@ -25,6 +25,7 @@ from django_cogworker.payload.failure import (
     error_name,
     error_text,
 )
+from django_cogworker.payload.job import priority_of
 from django_cogworker.payload.unparseable import wrap
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.values import Disposition, Effect, Settlement
@@ -64,10 +65,9 @@ def given_back(unit: Unit, payload: bytes | None = None) -> Settlement:
 
 def _priority(unit: Unit) -> int:
     try:
-        priority = decode(unit.payload).get("priority", 0)
+        return priority_of(decode(unit.payload))
     except UnparseablePayload:
         return 0
-    return priority if isinstance(priority, int) and -100 <= priority <= 100 else 0
 
 
 def unparseable(unit: Unit, error: BaseException) -> Settlement:
