@@ -44,11 +44,14 @@ class RecoveryVerbs:
         return Survey(_pairs(silent), _pairs(neighbours), [text(each) for each in errors])
 
     def held_by(self, identity: str, limit: int, skip: int = 0) -> list[Held]:
-        """The oldest jobs that the worker holds, after the first `skip`."""
+        """The newest jobs that the worker holds, the newest first, after the first `skip`.
+
+        In this order they are put at the front of their queues, so that the oldest runs first again.
+        """
         key = self._keys.workers(identity)
         fields = self._client.hkeys(key)
         marked = {each[1:] for each in fields if each.startswith(b"!")}
-        tickets = sorted((each for each in fields if each.isdigit()), key=int)
+        tickets = sorted((each for each in fields if each.isdigit()), key=int, reverse=True)
         wanted = tickets[skip : skip + limit]
         if not wanted:
             return []
@@ -64,6 +67,17 @@ class RecoveryVerbs:
         """The facts about a worker (JSON), or '' where none are known."""
         found = self._client.hget(self._keys.members, identity)
         return "" if found is None else text(found)
+
+    def queues_read(self) -> set[str]:
+        """Names of the queues that living workers read. O(number of workers)."""
+        pipe = self._client.pipeline(transaction=False)
+        for identity in self._client.smembers(self._keys.processes):
+            pipe.hget(self._keys.process(text(identity)), "info")
+        names: set[str] = set()
+        for info in pipe.execute(raise_on_error=False):
+            if isinstance(info, bytes):
+                names.update(json.loads(info).get("queues", ()))
+        return names
 
     def note_loss(self, at: float, record: str) -> None:
         """Write down a lost worker process (JSON); the same one again changes nothing."""

@@ -35,6 +35,7 @@ from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.settlement import attempt_effects
 from django_cogworker.worker.started import forget_started, read_started
 from django_cogworker.worker.supervision import Loss
+from django_cogworker.worker.unread import warn_of_unread
 
 logger = logging.getLogger("django_cogworker")
 
@@ -119,7 +120,7 @@ class Recovery:
             if is_gone(facts) and not self._will_be_told(identity, facts):
                 del self._neighbours[identity]
                 reason = f"its process {facts.get('pid')} is gone"
-                recovered += self._recover(identity, facts, reason, gone=True)
+                recovered += self._try(identity, facts, reason, gone=True)
         return recovered
 
     def _act_on_losses(self) -> int:
@@ -135,7 +136,7 @@ class Recovery:
                     facts = read_facts(self._verbs.facts_of(loss.identity))
                 ended = "with" if loss.how.startswith("exit") else "by"
                 reason = f"its process {loss.pid} ended {ended} {loss.how}"
-                recovered += self._recover(loss.identity, facts, reason, gone=True, here=True)
+                recovered += self._try(loss.identity, facts, reason, gone=True, here=True)
             try:
                 self._verbs.note_loss(loss.at, json.dumps(dataclasses.asdict(loss)))
             except redis.ResponseError as error:
@@ -181,7 +182,7 @@ class Recovery:
             if here and not is_gone(facts):
                 # Its process is there and does not beat: stopped, or stuck. The beats decide.
                 logger.debug("Worker %s is silent, though its process lives.", identity)
-            count = self._recover(
+            count = self._try(
                 identity, facts, "it was silent too long", gone=here and is_gone(facts)
             )
             undecided = undecided or count < 0
@@ -191,6 +192,18 @@ class Recovery:
         else:
             self.decided.set()
         return recovered
+
+    def _try(self, identity: str, facts: dict[str, Any], reason: str, **known: bool) -> int:
+        """`_recover`, where a fault with this one worker holds up no other. Raises what says that
+        Redis is away.
+        """
+        try:
+            return self._recover(identity, facts, reason, **known)
+        except Exception as error:
+            if is_unavailable(error):
+                raise
+            self._outage.failed(f"Recovering the jobs of worker {identity}", error)
+            return 0
 
     def _recover(
         self,
@@ -211,6 +224,7 @@ class Recovery:
         if not counts:
             reason = "its host was started anew"
         total, skipped = 0, 0
+        queues: set[str] = set()
         while True:
             held = self._verbs.held_by(identity, BATCH, skip=skipped)
             orphans = [self._judge(each, started, counts, reason) for each in held]
@@ -224,6 +238,7 @@ class Recovery:
             if not reply.dead:
                 return -1
             moved = self._take_verdicts(identity, orphans, reply.verdicts)
+            queues.update(each.queue for each in orphans if each.fate != "dead")
             total += moved
             skipped += len(held) - moved
             if len(held) < BATCH:
@@ -237,6 +252,7 @@ class Recovery:
                 reason,
                 total,
             )
+            warn_of_unread(self._verbs, (each.name for each in self._config.queues), queues)
         return total
 
     def _judge(
@@ -302,6 +318,11 @@ class Recovery:
         logger.error(
             "%s %s is in the dead set: %s", name, jid, error, extra={"jid": jid, "job_class": name}
         )
-        surroundings.before_job()
-        self._death.buried(registry.lookup(name), job, error)
-        surroundings.after_job(str(jid))
+        try:
+            surroundings.before_job()
+            self._death.buried(registry.lookup(name), job, error)
+            surroundings.after_job(str(jid))
+        except (
+            Exception
+        ):  # such as the database's; the job is dead, and others wait to be brought back
+            logger.exception("The death hooks of job %s could not be run.", jid)
