@@ -48,14 +48,13 @@ class Bell:
                 signal.signal(number, handler if handler is not None else signal.SIG_DFL)
             signal.set_wakeup_fd(wakeup)
 
-    def wait(self, lines: Sequence[Line], seconds: float) -> None:
-        """Until a signal comes, a line has something, or the time is over."""
-        watched: list[socket.socket | Line] = [self._bell, *lines]
-        select.select(watched, [], [], seconds)
+    def wait(self, others: Sequence[Line | socket.socket], seconds: float) -> None:
+        """Until a signal comes, one of the others has something, or the time is over."""
+        select.select([self._bell, *others], [], [], seconds)
         try:
             self._bell.recv(4096)
         except BlockingIOError:
-            pass  # a child spoke, or time went by
+            pass  # another one spoke, or time went by
 
     def close(self) -> None:
         self._bell.close()

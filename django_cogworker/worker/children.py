@@ -28,6 +28,7 @@ from django.core.cache import close_caches
 from django.db import connections
 
 from django_cogworker.store.store import get_store
+from django_cogworker.worker.health import Report
 from django_cogworker.worker.line import Line
 from django_cogworker.worker.supervision import CHILD_VARIABLE, Supervision
 
@@ -61,10 +62,19 @@ class Child:
     ready: bool = False
     quiet: bool = False
     ending: str = ""
+    health: Report | None = None
+    #: When it spoke last; at first, when this program came to know it.
+    heard_at: float = dataclasses.field(default_factory=time.monotonic)
     #: It was asked to stop; when it is killed if it has not; that this was done.
     asked: bool = False
     kill_at: float | None = None
     killed: bool = False
+
+    def report(self) -> Report:
+        """Its health as it told it; that it speaks counts as a loop of its own."""
+        loops = {} if self.health is None else self.health.loops
+        ready = self.health is not None and self.health.ready
+        return Report(self.pid, self.identity, ready, {**loops, "line": self.heard_at})
 
 
 def handled_signals() -> set[signal.Signals]:

@@ -48,6 +48,7 @@ class Heartbeat:
         config: Config,
         membership: Membership,
         outage: Outage,
+        turned: Callable[[], None],
         started_file: str,
         busy: Callable[[], int],
         command: Callable[[str], None],
@@ -62,6 +63,7 @@ class Heartbeat:
         self._outage = outage
         self._busy = busy
         self._command = command
+        self._turned = turned
         self._queues = [each.name for each in config.queues]
         self._started_at = round(time.time(), 3)
         threshold = config.orphan_threshold
@@ -152,6 +154,7 @@ class Heartbeat:
         """The thread's body."""
         wait = self._interval
         while True:
+            self._turned()
             self._wake.wait(wait)
             self._wake.clear()
             if self._ended:

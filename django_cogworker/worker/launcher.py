@@ -9,12 +9,7 @@ their place, then the scheduler, the beat and the presence end.
 from __future__ import annotations
 
 import logging
-import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from queue import Empty, SimpleQueue
-from types import FrameType
 from typing import Any
 
 import redis
@@ -24,6 +19,9 @@ from django_cogworker.conf import Config
 from django_cogworker.store.store import Store
 from django_cogworker.worker.children import allow_signals
 from django_cogworker.worker.death import DeathHooks
+from django_cogworker.worker.health import Health, Report, judge
+from django_cogworker.worker.health_door import HealthDoor
+from django_cogworker.worker.health_file import HealthFile, project_mark
 from django_cogworker.worker.heartbeat import Heartbeat
 from django_cogworker.worker.identity import Membership
 from django_cogworker.worker.limits import Limits
@@ -34,13 +32,10 @@ from django_cogworker.worker.scheduler import Scheduler
 from django_cogworker.worker.stacks import all_stacks
 from django_cogworker.worker.supervision import GRACE, Loss, Supervision
 from django_cogworker.worker.threads import start_thread
+from django_cogworker.worker.watchdog import Watchdog
+from django_cogworker.worker.words import GLANCE, Words
 
 logger = logging.getLogger("django_cogworker")
-
-#: Seconds between looks of the main thread at what handlers and others left for it.
-GLANCE = 0.25
-#: What each signal means; those that a platform lacks are left away.
-SIGNALS = {"SIGTERM": "stop", "SIGINT": "stop", "SIGTSTP": "quiet", "SIGTTIN": "stacks"}
 
 #: How long the stop waits for a beat that is under way (seconds).
 LAST_BEAT = 5.0
@@ -56,24 +51,41 @@ class Launcher:
         *,
         burst: bool = False,
         limits: Limits | None = None,
+        watchdog: float | None = None,
+        door: HealthDoor | None = None,
         supervision: Supervision | None = None,
     ) -> None:
         """`burst`: stop as soon as nothing is waiting on the worker's queues. `limits` of its life;
+        `watchdog`: seconds after which it ends when a loop is stuck; `door`: where probes ask;
         `supervision`: the line to its supervisor, where it has one.
         """
         self._limits = limits or Limits()
         self._supervision = supervision
+        self._door = door
         self._ending = "stopped"
         supervisor = None if supervision is None else supervision.supervisor
         self._store = store
         self._config = config
         self._burst = burst
-        self._words: SimpleQueue[str] = SimpleQueue()
-        self._stops = 0
+        self._words = Words()
         self._membership = Membership()
+        self._health = Health(
+            identity=lambda: self.identity,
+            is_ready=lambda: bool(self._membership.present) and not self._heartbeat.quiet,
+        )
+        self._main_turned = self._health.loop("main")
+        self._health_file = HealthFile(project_mark(store.description, config.key_prefix))
+        self._watchdog = Watchdog(
+            self._health,
+            limit=watchdog,
+            publish=self._publish_health,
+            timer=threading.current_thread() is threading.main_thread(),
+        )
         self._heartbeat_thread: threading.Thread | None = None
         self._outage = Outage(store.description)
-        self._scheduler = Scheduler(store=store, outage=self._outage)
+        self._scheduler = Scheduler(
+            store=store, outage=self._outage, turned=self._health.loop("scheduler")
+        )
         death = DeathHooks(config)
         self._manager = Manager(
             store=store,
@@ -83,6 +95,7 @@ class Launcher:
             due_in=self._scheduler.due_in,
             death=death,
             may_start=lambda: self._heartbeat.is_fresh(),
+            health=self._health,
             job_ended=self._limits.job_ended,
         )
         self._heartbeat = Heartbeat(
@@ -90,6 +103,7 @@ class Launcher:
             config=config,
             membership=self._membership,
             outage=self._outage,
+            turned=self._health.loop("heartbeat"),
             started_file=self._manager.started.name,
             busy=lambda: self._manager.busy,
             command=self._words.put,
@@ -102,6 +116,7 @@ class Launcher:
             membership=self._membership,
             outage=self._outage,
             death=death,
+            turned=self._health.loop("recovery"),
             supervisor=supervisor,
         )
 
@@ -111,12 +126,15 @@ class Launcher:
 
     def stop(self) -> None:
         """Ask the worker to stop, from any thread. A second time: at once."""
-        self._hear("stop")
+        self._words.hear("stop")
 
     def run(self) -> None:
         """Start, work, and return after the stop."""
-        with self._signal_handlers():
+        with self._words.from_signals(ignore_interrupt=self._supervision is not None):
+            if self._supervision is not None:
+                allow_signals()
             if not self._start():
+                self._end_health()
                 logger.info("Stopped before the first job.")
                 self._tell_supervisor(ending=self._ending)
                 return
@@ -129,6 +147,10 @@ class Launcher:
     # Start.
 
     def _start(self) -> bool:
+        self._main_turned()
+        start_thread("watchdog", self._watchdog.loop)
+        if self._door is not None:
+            start_thread("health-door", self._answer_probes)
         if self._supervision is not None:
             self._heartbeat.quiet = self._scheduler.quiet = self._supervision.quiet
             start_thread("supervision", self._listen_to_supervisor)
@@ -168,16 +190,14 @@ class Launcher:
 
     def _asked_to_stop(self) -> bool:
         """While Redis is still away at the start: act on the words that came meanwhile."""
-        while True:
-            try:
-                word = self._words.get_nowait()
-            except Empty:
-                return self._stops > 0
+        self._main_turned()
+        while (word := self._words.next(0)) is not None:
             if word == "quiet":
                 self._heartbeat.quiet = True
                 self._scheduler.quiet = True
             elif word == "stacks":
                 logger.warning("The stacks of all threads:\n%s", all_stacks())
+        return self._words.stops > 0
 
     # Work.
 
@@ -187,13 +207,12 @@ class Launcher:
         if self._limits.exist:
             start_thread("limits", lambda: self._limits.watch(self._make_room))
         while True:
-            try:
-                # A signal that comes just before the wait does not wake it: look now and then.
-                word = self._words.get(timeout=GLANCE)
-            except Empty:
+            self._main_turned()
+            word = self._words.next(GLANCE)
+            if word is None:
                 continue
             if word == "stop":
-                self._stops = max(self._stops, 1)
+                self._words.stops = max(self._words.stops, 1)
                 return
             if word == "quiet":
                 self._set_quiet(True)
@@ -256,17 +275,28 @@ class Launcher:
     def _listen_to_supervisor(self) -> None:
         if self._supervision is not None:
             self._supervision.listen(
-                stop=self._stop_by_itself,
+                stop=self._words.stop_once,
                 lost=self._neighbour_lost,
                 patience=self._config.shutdown_timeout + GRACE,
             )
 
-    def _stop_by_itself(self) -> None:
-        self._stops = max(self._stops, 1)
-        self._words.put("stop")
-
     def _neighbour_lost(self, loss: Loss) -> None:
         self._recovery.told(loss, lambda: self._tell_supervisor(noted=loss.name))
+
+    # Health.
+
+    def _answer_probes(self) -> None:
+        if self._door is not None:
+            self._door.loop(lambda: judge([self._health.report()]))
+
+    def _publish_health(self, report: Report) -> None:
+        self._health_file.write(report)
+        if self._supervision is not None:
+            self._supervision.tell_health(report)
+
+    def _end_health(self) -> None:
+        self._watchdog.end()
+        self._health_file.remove()
 
     # Stop.
 
@@ -275,7 +305,9 @@ class Launcher:
         self._heartbeat.quiet = True
         self._scheduler.quiet = True
         self._heartbeat.now()
-        self._manager.stop(at_once=lambda: self._stops > 1)
+        self._health.ended("main")  # it waits for jobs now, which may last
+        self._manager.stop(at_once=lambda: self._words.stops > 1)
+        self._end_health()
         self._scheduler.end()
         self._recovery.end()
         self._heartbeat.end()
@@ -289,37 +321,3 @@ class Launcher:
                 "The worker's presence could not be taken away (%s); it ends by itself.", error
             )
         logger.info("Stopped.")
-
-    # Signals.
-
-    def _hear(self, word: str) -> None:
-        if word == "stop":
-            self._stops += 1
-        self._words.put(word)
-
-    @contextmanager
-    def _signal_handlers(self) -> Iterator[None]:
-        """Our handlers while the worker runs; the ones from before afterwards. Only the main thread
-        may set any.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            # Ctrl-C reaches the whole group of processes; the supervisor passes it on as TERM.
-            if number != signal.SIGINT or self._supervision is None:
-                self._hear(SIGNALS[signal.Signals(number).name])
-
-        before: dict[int, Any] = {}
-        for name in SIGNALS:
-            number = getattr(signal, name, None)
-            if number is not None:
-                before[number] = signal.signal(number, handle)
-        if self._supervision is not None:
-            allow_signals()
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import select
 import socket
 import threading
 from typing import Any
@@ -57,6 +58,14 @@ class Line:
         except OSError:
             return False
         return True
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a small message goes out without waiting for the other end to listen."""
+        try:
+            return bool(select.select([], [self._end], [], 0)[1])
+        except (OSError, ValueError):
+            return False
 
     def hear(self) -> list[dict[str, Any]]:
         """What has come. A blocking end waits for it; nothing and `ended` when the other is gone."""

@@ -25,6 +25,7 @@ from django_cogworker.worker.chain import build_server_chain
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.fetch.fetcher import Fetcher
 from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.health import Health
 from django_cogworker.worker.identity import Membership
 from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.processor import Processor
@@ -53,6 +54,7 @@ class Manager:
         due_in: Callable[[int], None],
         death: DeathHooks,
         may_start: Callable[[], bool],
+        health: Health,
         job_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
@@ -66,6 +68,7 @@ class Manager:
             membership=membership,
             outage=outage,
             due_in=due_in,
+            health=health,
         )
         self._stopping = False
         self._processor = Processor(

@@ -62,6 +62,7 @@ class Recovery:
         membership: Membership,
         outage: Outage,
         death: DeathHooks,
+        turned: Callable[[], None],
         supervisor: int | None = None,
     ) -> None:
         """`supervisor`: its pid, where there is one; it tells of the loss of its other children."""
@@ -74,6 +75,7 @@ class Recovery:
         self._death = death
         self._own_facts: dict[str, Any] = dict(host_facts())
         self._neighbours: dict[str, dict[str, Any]] = {}
+        self._turned = turned
         self._supervisor = supervisor
         self._told: deque[tuple[Loss, Callable[[], None]]] = deque()
         self._first_missed: dict[str, float] = {}
@@ -98,6 +100,7 @@ class Recovery:
         """The thread's body."""
         try:
             while not self._ended:
+                self._turned()
                 try:
                     self.look()
                 except (redis.RedisError, OSError) as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import redis
 
@@ -39,9 +39,10 @@ TICK = 1.0
 class Scheduler:
     """Moves due jobs; calls the features' ticks."""
 
-    def __init__(self, *, store: Store, outage: Outage) -> None:
+    def __init__(self, *, store: Store, outage: Outage, turned: Callable[[], None]) -> None:
         self._store = store
         self._outage = outage
+        self._turned = turned
         self._tick_hooks = features.taking_part("tick")
         self._wake = threading.Event()
         self._ended = False
@@ -71,6 +72,7 @@ class Scheduler:
         """The thread's body."""
         pause = Pause()
         while not self._ended:
+            self._turned()
             wait = TICK
             if not self.quiet:
                 self._tick()

@@ -10,22 +10,15 @@ from __future__ import annotations
 
 import logging
 import mmap
-import os
 import secrets
 import struct
-import tempfile
-from pathlib import Path
+
+from django_cogworker.worker.folders import folder, make_folder
 
 logger = logging.getLogger("django_cogworker")
 
 _PLACE = struct.Struct("<Q")
-
-
-def _folder() -> Path:
-    return (
-        Path(tempfile.gettempdir())
-        / f"cogworker-started-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    )
+_PURPOSE = "started"
 
 
 class StartedTickets:
@@ -33,12 +26,10 @@ class StartedTickets:
 
     def __init__(self, places: int) -> None:
         self.name = secrets.token_hex(8)
-        self._path = _folder() / self.name
+        self._path = folder(_PURPOSE) / self.name
         self._places: mmap.mmap | None = None
         try:
-            self._path.parent.mkdir(mode=0o700, exist_ok=True)
-            if hasattr(os, "getuid") and self._path.parent.stat().st_uid != os.getuid():
-                raise OSError("the folder belongs to somebody else")
+            make_folder(_PURPOSE)
             with self._path.open("x+b") as file:
                 file.write(bytes(_PLACE.size * places))
                 file.flush()
@@ -66,7 +57,7 @@ def read_started(name: str) -> frozenset[int] | None:
     if not name.isalnum():
         return None
     try:
-        content = (_folder() / name).read_bytes()
+        content = (folder(_PURPOSE) / name).read_bytes()
     except OSError:
         return None
     return frozenset(each[0] for each in _PLACE.iter_unpack(content) if each[0])
@@ -75,4 +66,4 @@ def read_started(name: str) -> frozenset[int] | None:
 def forget_started(name: str) -> None:
     """The dead worker's jobs were recovered; its file is of no use any more."""
     if name.isalnum():
-        (_folder() / name).unlink(missing_ok=True)
+        (folder(_PURPOSE) / name).unlink(missing_ok=True)

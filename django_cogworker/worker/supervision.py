@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from django_cogworker.worker.health import Report
 from django_cogworker.worker.line import Line
 
 logger = logging.getLogger("django_cogworker")
@@ -77,6 +78,11 @@ class Supervision:
     def tell(self, **words: Any) -> None:
         """Say something about this worker. What the supervisor does not hear it learns by itself."""
         self._line.tell(**words)
+
+    def tell_health(self, report: Report) -> None:
+        """How this worker is. Left away while the supervisor does not listen."""
+        if self._line.has_room:
+            self._line.tell(health=dataclasses.asdict(report))
 
     def listen(
         self, *, stop: Callable[[], None], lost: Callable[[Loss], None], patience: float

@@ -4,7 +4,7 @@ It runs no jobs, starts no thread, and speaks neither to Redis nor to a database
 it goes round, at the latest every 0.2 s and at once when something happens:
 
 words that signal handlers left → what the children tell → children that have ended → the next step of a
-replacement one by one → empty places that are due → stragglers that do not stop.
+replacement one by one → empty places that are due → stragglers that do not stop → health probes.
 
 A child that is lost is told to the others, so that its jobs are recovered at once and the reason names
 how it ended. `USR2` brings new code: the supervisor executes itself anew (`renewal`), keeps its
@@ -17,12 +17,16 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django_cogworker import __version__
 from django_cogworker.worker.bell import Bell
 from django_cogworker.worker.children import BecameChild, Child, choose_method, make_child
+from django_cogworker.worker.health import Report, Verdict, judge
+from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.line import Line
 from django_cogworker.worker.renewal import Renewal, handed_over
 from django_cogworker.worker.respawn import Respawn
@@ -47,10 +51,12 @@ class Supervisor:
         shutdown_timeout: float,
         burst: bool = False,
         method: str | None = None,
+        door: HealthDoor | None = None,
     ) -> None:
         """`burst`: a worker that ends by itself is not replaced. `method`: `fork` or `spawn`; by
-        default what is safe here.
+        default what is safe here. `door`: where probes ask for all workers.
         """
+        self._door = door
         self._method = method
         self._patience = shutdown_timeout + GRACE
         self._burst = burst
@@ -77,12 +83,14 @@ class Supervisor:
                 self._begin()
                 while not self._is_over():
                     self._turn()
-                    self._bell.wait(self._open_lines(), ROUND)
+                    self._bell.wait([*self._open_lines(), *self._open_sockets()], ROUND)
                 self._renewal.end()
         except BecameChild as became:
             return became.supervision
         finally:
             self._bell.close()
+            if self._door is not None:
+                self._door.close()
         logger.info("The supervisor has ended.")
         if self._killed:
             raise ChildProcessError(f"{self._killed} workers did not stop in time and were killed.")
@@ -116,6 +124,8 @@ class Supervisor:
         self._roll()
         self._fill_places()
         self._kill_stragglers()
+        if self._door is not None:
+            self._door.turn(self._verdict)
 
     # Words.
 
@@ -149,17 +159,23 @@ class Supervisor:
     def _open_lines(self) -> list[Line]:
         return [each.line for each in self._children.values() if not each.line.ended]
 
+    def _open_sockets(self) -> Sequence[socket.socket]:
+        return () if self._door is None else self._door.open_sockets
+
     def _listen_to(self, child: Child) -> None:
         while not child.line.ended and (messages := child.line.hear()):
             for words in messages:
                 self._heard(child, words)
 
     def _heard(self, child: Child, words: dict[str, Any]) -> None:
+        child.heard_at = time.monotonic()
         child.identity = str(words.get("identity", child.identity))
         child.quiet = bool(words.get("quiet", child.quiet))
         if "ending" in words:
             child.ending = str(words["ending"])
             child.kill_at = min(child.kill_at or time.monotonic() + GOING, time.monotonic() + GOING)
+        if "health" in words:
+            child.health = _read_health(words["health"]) or child.health
         if "noted" in words:
             self._untold.noted(str(words["noted"]))
         if words.get("ready") and not child.ready:
@@ -223,10 +239,11 @@ class Supervisor:
         for slot, respawn in enumerate(self._respawns):
             if slot in self._children or slot in self._done or not respawn.is_due(time.monotonic()):
                 continue
+            ours = [self._bell] if self._door is None else [self._bell, self._door]
             others = [each.line for each in self._children.values()]
             method = choose_method(self._method)
             try:
-                child = make_child(method, slot, [*others, self._bell], quiet=self._quiet[slot])
+                child = make_child(method, slot, [*others, *ours], quiet=self._quiet[slot])
             except OSError as error:
                 wait = respawn.crashed(time.monotonic(), 0)
                 logger.error(
@@ -254,6 +271,14 @@ class Supervisor:
     def _signal(child: Child, name: str) -> None:
         # Not reaped yet, so the pid is still its own.
         os.kill(child.pid, getattr(signal, name))
+
+    # Health.
+
+    def _verdict(self) -> Verdict:
+        """All places together. That the supervisor itself turns is shown by the answer."""
+        places = [each for each in range(len(self._respawns)) if each not in self._done]
+        children = [self._children.get(each) for each in places]
+        return judge([None if each is None else each.report() for each in children])
 
     # New code.
 
@@ -292,3 +317,10 @@ class Supervisor:
             return
         logger.info("Worker %d is replaced by one with the new code.", old.pid)
         self._ask_to_stop(old)
+
+
+def _read_health(words: Any) -> Report | None:
+    try:
+        return Report.read(words)
+    except (KeyError, TypeError, ValueError):
+        return None  # a child of another version

@@ -311,7 +311,7 @@ def test_basic_graduation_moves_each_due_job_once(basic):
     basic.client.zadd(basic.keys.retry, {"junk": now - 1})
 
     def move() -> None:
-        scheduler = Scheduler(store=basic, outage=Outage("redis"))
+        scheduler = Scheduler(store=basic, outage=Outage("redis"), turned=lambda: None)
         while basic.client.exists(basic.keys.schedule, basic.keys.retry):
             scheduler.move_due()
 

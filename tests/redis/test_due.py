@@ -23,7 +23,7 @@ def store(redis_url: str) -> Store:
 
 @pytest.fixture
 def scheduler(store: Store) -> Scheduler:
-    return Scheduler(store=store, outage=Outage("redis"))
+    return Scheduler(store=store, outage=Outage("redis"), turned=lambda: None)
 
 
 def member(name: str, queue: Any = "default", **fields: Any) -> bytes:
@@ -162,7 +162,7 @@ def test_many_movers_at_once_move_each_job_once(store):
     add(store, store.keys.retry, -1, *(member(each) for each in names[1500:]))
 
     def move() -> None:
-        scheduler = Scheduler(store=store, outage=Outage("redis"))
+        scheduler = Scheduler(store=store, outage=Outage("redis"), turned=lambda: None)
         while scheduler.move_due() in (0, 1000):
             if not store.client.exists(store.keys.schedule, store.keys.retry):
                 return
@@ -196,7 +196,7 @@ def test_buried_junk_keeps_the_dead_set_bounded(redis_url, settings):
     store = get_store()
     assert get_config().dead_max_jobs == 3
     add(store, store.keys.schedule, -1, *(f"junk{number}" for number in range(8)))
-    Scheduler(store=store, outage=Outage("redis")).move_due()
+    Scheduler(store=store, outage=Outage("redis"), turned=lambda: None).move_due()
     assert store.client.zcard(store.keys.dead) == 3
     assert store.client.get(store.keys.failed) == b"8"
 

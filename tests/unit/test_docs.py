@@ -21,7 +21,7 @@ from django_cogworker.jobs.base import Job
 from django_cogworker.jobs.call import Call
 from django_cogworker.payload.job import OWN_FIELDS
 from django_cogworker.store.keys import Keys
-from django_cogworker.worker.launcher import SIGNALS
+from django_cogworker.worker.words import SIGNALS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,11 @@ import redis
 from django.core.management.base import BaseCommand, CommandError
 
 from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues, losses
+from django_cogworker.conf import get_config
 from django_cogworker.exceptions import CogworkerError
+from django_cogworker.store.target import resolve
+from django_cogworker.worker.health import STALE, judge
+from django_cogworker.worker.health_file import project_mark, read_reports
 
 
 class Command(BaseCommand):
@@ -32,6 +37,23 @@ class Command(BaseCommand):
             ("workers", "Each worker: identity, running jobs, queues, quiet or not."),
         ):
             verb(name, text).add_argument("--json", action="store_true", help="As JSON.")
+        health = verb(
+            "healthcheck",
+            "Exit status 0 where the workers on this host are healthy, else 1. Asks no Redis.",
+        )
+        health.add_argument(
+            "--ready",
+            action="store_true",
+            help="They are also to take jobs: not quiet, not starting.",
+        )
+        health.add_argument(
+            "--max-age",
+            type=float,
+            default=STALE,
+            metavar="SECONDS",
+            help=f"How old the last turn of a loop may be. Default: {STALE:.0f}.",
+        )
+        health.add_argument("--json", action="store_true", help="As JSON.")
         for name, text in (
             ("pause", "Fetch no more from a queue."),
             ("resume", "Fetch again from a queue."),
@@ -99,6 +121,30 @@ class Command(BaseCommand):
 
     def _losses(self, options: dict[str, Any]) -> None:
         self._table(losses(), options["json"], "No worker process was lost.")
+
+    def _healthcheck(self, options: dict[str, Any]) -> None:
+        config = get_config()
+        limit: float = options["max_age"]
+        if not 0 < limit < math.inf:
+            raise CommandError(f"--max-age is {limit:g}; it takes a number of seconds above 0.")
+        reports = read_reports(project_mark(resolve(config).description, config.key_prefix))
+        if not reports:
+            raise CommandError("No worker of this project and user runs on this host.")
+        verdict = judge(reports, limit=limit)
+        rows = [
+            {
+                "identity": each["identity"],
+                "live": each["live"],
+                "ready": each["ready"],
+                "stuck": list(each.get("stuck", {})),
+            }
+            for each in verdict.workers
+        ]
+        self._table(rows, options["json"], "")
+        if not verdict.live:
+            raise CommandError("A worker is stuck.")
+        if options["ready"] and not verdict.ready:
+            raise CommandError("A worker is not ready.")
 
     def _table(self, rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
         if as_json:

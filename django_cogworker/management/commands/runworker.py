@@ -17,12 +17,15 @@ from django_cogworker.conf import Config, get_config, use_config
 from django_cogworker.exceptions import CogworkerError
 from django_cogworker.parsers import parse_queues
 from django_cogworker.store.store import get_store
+from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.launcher import Launcher
 from django_cogworker.worker.limits import Limits, resident_kb
 from django_cogworker.worker.renewal import is_trial
 from django_cogworker.worker.supervision import Supervision
 from django_cogworker.worker.supervisor import Supervisor
 
+#: Seconds that --watchdog takes.
+SHORTEST_WATCHDOG, LONGEST_WATCHDOG = 15.0, 86_400.0
 LEVELS = {0: logging.CRITICAL, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
 
 
@@ -85,6 +88,17 @@ class Command(BaseCommand):
             metavar="MB",
             help="The same when the process has grown to so many megabytes.",
         )
+        parser.add_argument(
+            "--health-port",
+            metavar="[HOST:]PORT",
+            help="Answer health probes over HTTP there: /live and /ready, for all processes together.",
+        )
+        parser.add_argument(
+            "--watchdog",
+            type=float,
+            metavar="SECONDS",
+            help="End a worker of which a loop is stuck for so long; a supervisor starts another.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self._set_up_logging(options["verbosity"], options["logfile"])
@@ -92,6 +106,7 @@ class Command(BaseCommand):
             config = self._config(options)
             limits = _limits(options)
             processes = _processes(options)
+            watchdog = _watchdog(options)
             use_config(config)
             supervision = Supervision.from_environment()
             if processes > 1 and supervision is None:
@@ -100,11 +115,14 @@ class Command(BaseCommand):
                 supervision = _supervise(processes, config, options)
                 if supervision is None:
                     return
+            door = None if supervision is not None else _health_door(options)
             launcher = Launcher(
                 get_store(),
                 config,
                 burst=options["burst"],
                 limits=limits,
+                watchdog=watchdog,
+                door=door,
                 supervision=supervision,
             )
         except CogworkerError as error:
@@ -156,6 +174,7 @@ def _supervise(processes: int, config: Config, options: dict[str, Any]) -> Super
         shutdown_timeout=config.shutdown_timeout,
         burst=options["burst"],
         method=options["start_method"],
+        door=_health_door(options),
     )
     try:
         return supervisor.run()
@@ -188,6 +207,34 @@ def _limits(options: dict[str, Any]) -> Limits:
                 "limit would be reached at once."
             )
     return Limits(jobs=jobs, memory_mb=memory)
+
+
+def _watchdog(options: dict[str, Any]) -> float | None:
+    seconds: float | None = options["watchdog"]
+    if seconds is not None and not SHORTEST_WATCHDOG <= seconds <= LONGEST_WATCHDOG:
+        raise CommandError(
+            f"--watchdog is {seconds:g}; it takes {SHORTEST_WATCHDOG:.0f} to {LONGEST_WATCHDOG:.0f} "
+            "seconds. A loop that waits for a Redis which does not answer may need about ten."
+        )
+    return seconds
+
+
+def _health_door(options: dict[str, Any]) -> HealthDoor | None:
+    wanted: str | None = options["health_port"]
+    if wanted is None:
+        return None
+    host, _, number = wanted.rpartition(":")
+    if not number.isascii() or not number.isdigit() or int(number) > 65_535:
+        raise CommandError(
+            f"--health-port is {wanted}; it takes a port from 0 (any free one) to 65535, with an address "
+            "and a colon before it where not all addresses are meant."
+        )
+    try:
+        door = HealthDoor(host.strip("[]"), int(number))
+    except OSError as error:
+        raise CommandError(f"--health-port {wanted} cannot be opened: {error}.") from error
+    logging.getLogger("django_cogworker").info("Health probes are answered on port %d.", door.port)
+    return door
 
 
 def _positive(options: dict[str, Any], name: str, allowed: str) -> int | None:

@@ -31,6 +31,7 @@ from django_cogworker.worker.fetch.listener import Listener
 from django_cogworker.worker.fetch.ordering import Ordering
 from django_cogworker.worker.fetch.rate import Rate
 from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.health import Health
 from django_cogworker.worker.identity import Membership
 from django_cogworker.worker.outage import Outage, Pause
 
@@ -62,6 +63,7 @@ class Fetcher:
         membership: Membership,
         outage: Outage,
         due_in: Callable[[int], None],
+        health: Health,
     ) -> None:
         """`due_in` hears, with each reply, the milliseconds to the next due job (-1: none)."""
         self._store = store
@@ -71,7 +73,10 @@ class Fetcher:
         self._due_in = due_in
         self._concurrency = config.concurrency
         self._ordering = Ordering(config.queues, config.queue_order)
-        self.listener = Listener(store, self._ordering.names, outage, self._heard)
+        self.listener = Listener(
+            store, self._ordering.names, outage, self._heard, health.loop("listener")
+        )
+        self._turned = health.loop("fetcher")
         self._events: SimpleQueue[Any] = SimpleQueue()
         self._rate = Rate()
         self._pause = Pause()
@@ -158,6 +163,7 @@ class Fetcher:
     def loop(self) -> None:
         """The thread's body."""
         while not self._ended:
+            self._turned()
             self._gather(self._patience())
             self._step()
         self._last_words()

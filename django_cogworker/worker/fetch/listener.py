@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import redis
 
-from django_cogworker.store.store import Store
+from django_cogworker.store.store import BLOCK, Store
 from django_cogworker.worker.outage import Outage, Pause
 
 
@@ -20,12 +20,19 @@ class Listener:
     """Waits for tokens on behalf of the fetcher."""
 
     def __init__(
-        self, store: Store, queues: Sequence[str], outage: Outage, tell: Callable[[bool], None]
+        self,
+        store: Store,
+        queues: Sequence[str],
+        outage: Outage,
+        tell: Callable[[bool], None],
+        turned: Callable[[], None],
     ) -> None:
+        """`tell` hears whether a token came; `turned` hears of each turn of the loop."""
         self._store = store
         self._queues = queues
         self._outage = outage
         self._tell = tell
+        self._turned = turned
         self._go = threading.Semaphore(0)
         self._ended = False
         self.armed = False
@@ -46,7 +53,9 @@ class Listener:
         if self.armed:  # the body starts again after a crash: the fetcher still waits for an answer
             self._go.release()
         while True:
-            self._go.acquire()
+            self._turned()
+            if not self._go.acquire(timeout=BLOCK):
+                continue
             if self._ended:
                 return
             found = False
