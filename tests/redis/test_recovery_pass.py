@@ -44,6 +44,7 @@ def recoverer(store: Store) -> Recovery:
         membership=Membership(),
         outage=Outage("redis"),
         death=DeathHooks(config),
+        turned=lambda: None,
     )
 
 
