@@ -29,6 +29,8 @@ local function is_silent()
   local since = redis.pcall('GET', KEYS[4])
   if type(since) ~= 'string' or now - (tonumber(since) or now) <= threshold then return false end
   local beat = redis.pcall('ZSCORE', KEYS[3], identity)
+  -- All beats may have been lost at once: the presence, a key of its own, tells of the same beat.
+  if not beat then beat = redis.pcall('HGET', KEYS[8], 'beat') end
   return not beat or (type(beat) == 'string' and now - tonumber(beat) > threshold)
 end
 
