@@ -12,8 +12,9 @@ from tests.chaos.records import Grave
 
 KEYS = Keys("cogworker:")
 QUEUES = ("default", "low")
-#: Nothing may stand still for so long: the longest wait of a job is 30 s, of a suspect 30 + 15 s.
-STANDSTILL = 75.0
+#: Nothing may stand still for so long: a suspect waits 30 + 15 s, and a dead worker whose beats were lost too
+#: is found within a minute.
+STANDSTILL = 90.0
 
 
 def waiting(client: Any) -> dict[str, int]:

@@ -17,6 +17,7 @@ CHILDREN = ("child 0", "child 1")
 PUSHER_LINE = "pusher line"
 WORKER_LINE = "worker line"
 
+WRONG_TYPE = "wrong type"
 #: What somebody else's value is put in the place of, without the prefix.
 KEYS = (
     "dead",
@@ -96,7 +97,7 @@ DECK = (
     Kind("replies late", LINES, between(2, 5), amount=between(0.05, 0.5)),
     Kind("requests lost", LINES, between(2, 5), amount=between(0, 1)),
     Kind("replies lost", LINES, between(2, 5), 2, amount=between(0, 1)),
-    Kind("wrong type", KEYS, between(1, 3), 6),
+    Kind(WRONG_TYPE, KEYS, between(1, 3), 6),
 )
 #: Seconds that a target is left alone after a fault, and between two faults.
 REST = 2.0

@@ -211,6 +211,11 @@ def test_a_living_worker_must_not_be_buried():
     assert "living worker buried" in Book().run(10, 11).buried(18).problems()
 
 
+def test_a_short_silence_is_no_reason_to_bury():
+    book = Book().run(10, 11).disturbed(16, 17, pid=1).buried(18)
+    assert "living worker buried" in book.problems()
+
+
 def test_an_outage_for_all_buries_nobody():
     assert "living worker buried" in Book().run(10, 11).disturbed(11, 19).buried(20).problems()
 

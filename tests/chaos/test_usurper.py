@@ -25,12 +25,20 @@ def test_nothing_was_there(redis_client):
 
 
 def test_a_repeat_is_harmless(redis_client):
+    redis_client.zadd(PREFIX + "retry", {"a": 1})
+    for _ in range(2):
+        usurp(redis_client, "retry")
+    for _ in range(2):
+        restore(redis_client, "retry")
+    assert redis_client.zrange(PREFIX + "retry", 0, -1) == [b"a"]
+
+
+def test_a_registry_is_lost(redis_client):
     redis_client.sadd(PREFIX + "queues", "a")
-    for _ in range(2):
-        usurp(redis_client, "queues")
-    for _ in range(2):
-        restore(redis_client, "queues")
-    assert redis_client.smembers(PREFIX + "queues") == {b"a"}
+    usurp(redis_client, "queues")
+    assert redis_client.type(PREFIX + "queues") == b"string"
+    restore(redis_client, "queues")
+    assert redis_client.dbsize() == 0
 
 
 def test_what_was_written_meanwhile_is_merged(redis_client):

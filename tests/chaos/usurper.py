@@ -1,7 +1,8 @@
 """Puts somebody else's value in the place of a key, and sets things right again.
 
 Each is one script, so no job is lost by the trial itself: the true key is renamed aside, and what
-the product has written meanwhile is merged with it.
+the product has written meanwhile is merged with it. Registries are overwritten for good, as somebody
+else's `SET` does it: the product must be able to write them anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ KEYS = Keys("cogworker:")
 ASIDE = "chaos:aside:"
 MARK = "somebody else's value"
 
+#: What may be lost: every worker writes it again.
+REGISTRIES = ("queues", "paused_queues", "beats", "members", "processes", "queue:default:tokens")
+
 _USURP = """
+if ARGV[3] == 'lost' then redis.call('DEL', KEYS[1]) end
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end
 if ARGV[2] == 'list' then redis.call('RPUSH', KEYS[1], ARGV[1]) else redis.call('SET', KEYS[1], ARGV[1]) end
@@ -40,13 +45,9 @@ end
 if kind == 'zset' then
   local flat = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
   for at = 1, #flat, 2 do redis.call('ZADD', KEYS[1], 'NX', flat[at + 1], flat[at]) end
-elseif kind == 'set' then
-  for _, each in ipairs(redis.call('SMEMBERS', KEYS[2])) do redis.call('SADD', KEYS[1], each) end
 elseif kind == 'hash' then
   local flat = redis.call('HGETALL', KEYS[2])
   for at = 1, #flat, 2 do redis.call('HSETNX', KEYS[1], flat[at], flat[at + 1]) end
-elseif kind == 'list' and string.find(KEYS[1], ':tokens', 1, true) then
-  -- One token is enough.
 elseif kind == 'list' then
   for _, each in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do redis.call('RPUSH', KEYS[1], each) end
 else
@@ -60,8 +61,8 @@ return 2
 def usurp(client: redis.Redis, name: str) -> None:
     """Put a wrong value under `name` (without the prefix)."""
     kind = "list" if name.startswith("stats:") else "string"
-    key = KEYS.prefix + name
-    _eval(client, _USURP, key, kind)
+    fate = "lost" if name in REGISTRIES else "kept"
+    _eval(client, _USURP, KEYS.prefix + name, kind, fate)
 
 
 def restore(client: redis.Redis, name: str) -> None:
