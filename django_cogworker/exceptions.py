@@ -97,6 +97,12 @@ class EmptyQueueError(TestModeError):
     """`perform_one` was called although no job of that class is waiting."""
 
 
+class JobFailedError(CogworkerError):
+    """What the death hooks get for a job whose failure was filed by another worker than the one that
+    ran it. The text is that of the job's own error, whose class the job's record names.
+    """
+
+
 class JobOrphanedError(CogworkerError):
     """A job was buried because the workers that ran it died; an at-most-once job also because its
     worker stopped.

@@ -16,7 +16,7 @@ from django_cogworker.store.keys import Keys
 from django_cogworker.store.plan import Plan
 from django_cogworker.store.scripted import TOMBSTONE_TTL, current_hour, read_taken, text
 from django_cogworker.store.scripts import script
-from django_cogworker.store.values import Held, Recovered, RecoverReply, Survey
+from django_cogworker.store.values import Filed, Held, Recovered, RecoverReply, Survey
 
 #: Lost processes that are kept, and for how many seconds after the last one.
 MOST_LOSSES = 100
@@ -55,12 +55,22 @@ class RecoveryVerbs:
         wanted = tickets[skip : skip + limit]
         if not wanted:
             return []
-        found = zip(wanted, self._client.hmget(key, wanted), strict=True)
+        failed = [each[1:] for each in fields if each.startswith(b"=")]
+        filed = self._client.hmget(key, [b"=" + each for each in failed]) if failed else []
+        ends = dict(zip(failed, filed, strict=True))
         held = []
-        for ticket, value in found:
+        for ticket, value in zip(wanted, self._client.hmget(key, wanted), strict=True):
             if value is not None:
                 taken = read_taken(ticket, value)
-                held.append(Held(taken.ticket, taken.queue, taken.payload, ticket in marked))
+                held.append(
+                    Held(
+                        taken.ticket,
+                        taken.queue,
+                        taken.payload,
+                        ticket in marked,
+                        _read_filed(ends.get(ticket)),
+                    )
+                )
         return held
 
     def facts_of(self, identity: str) -> str:
@@ -120,6 +130,7 @@ class RecoveryVerbs:
                 keys.throughput(current_hour()),
                 keys.queues,
                 keys.host(host),
+                keys.retry,
             ],
         )
         args: list[Any] = [
@@ -150,6 +161,15 @@ class RecoveryVerbs:
         return RecoverReply(
             dead == 1, [each if isinstance(each, int) else text(each) for each in verdicts], left
         )
+
+
+def _read_filed(value: bytes | None) -> Filed | None:
+    head, _, payload = (value or b"").partition(b"\n")
+    place, _, at = head.partition(b" ")
+    try:
+        return Filed("dead" if place == b"dead" else "retry", float(at), payload)
+    except ValueError:
+        return None
 
 
 def _pairs(flat: Sequence[bytes]) -> list[tuple[str, str]]:

@@ -172,21 +172,37 @@ class Survey:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Filed:
+    """Where a job that failed belongs, though it could not be written there yet: the set, the due
+    time in epoch seconds, the payload with its failure.
+    """
+
+    place: Literal["retry", "dead"]
+    at: float
+    payload: bytes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """A job that some worker holds. `marked`: an at-most-once job whose start is written down."""
+    """A job that some worker holds. `marked`: an at-most-once job whose start is written down;
+    `filed`: it has run and failed.
+    """
 
     ticket: int
     queue: str
     payload: bytes
     marked: bool = False
+    filed: Filed | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recovered:
-    """A job of a dead worker on its way to where it belongs."""
+    """A job of a dead worker on its way to where it belongs. `delay` in seconds; for `retry` the due
+    time.
+    """
 
     ticket: int
-    disposition: Literal["front", "schedule", "dead"]
+    disposition: Literal["front", "schedule", "retry", "dead"]
     payload: bytes
     queue: str
     priority: int = 0

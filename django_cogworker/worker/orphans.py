@@ -1,5 +1,6 @@
 """What becomes of the jobs of a dead worker.
 
+* It had run and failed, and only its set could not be written to: it goes there now.
 * It had not started: innocent; back to the front of its queue as it is.
 * It may run at most once, and had started: buried.
 * It had started: it may have killed its worker. The first time it goes back to the front; from the
@@ -17,22 +18,23 @@ import dataclasses
 import time
 from typing import Any, Literal
 
-from django_cogworker.exceptions import JobOrphanedError, UnparseablePayload
+from django_cogworker.exceptions import JobFailedError, JobOrphanedError, UnparseablePayload
+from django_cogworker.payload import unparseable
 from django_cogworker.payload.codec import decode_on, encode
 from django_cogworker.payload.failure import add_failure
 from django_cogworker.payload.job import priority_of
-from django_cogworker.store.values import Held
+from django_cogworker.store.values import Filed, Held
 
 #: Seconds that a job waits from the second time on: this, and three times as long each further time.
 FIRST_WAIT = 5.0
 
-Fate = Literal["front", "schedule", "dead"]
+Fate = Literal["front", "schedule", "retry", "dead"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Orphan:
     """A job of a dead worker and its fate. `job` is `None` for what is no job; `error` is there
-    when it is buried.
+    when it is buried; `ran`: it had failed already, and only that had not been filed.
     """
 
     ticket: int
@@ -42,7 +44,8 @@ class Orphan:
     priority: int = 0
     delay: float = 0.0
     job: dict[str, Any] | None = None
-    error: JobOrphanedError | None = None
+    error: JobOrphanedError | JobFailedError | None = None
+    ran: bool = False
 
 
 def count_of(payload: dict[str, Any]) -> int:
@@ -63,6 +66,8 @@ def judge(held: Held, *, started: bool, counts: bool, limit: int, reason: str) -
     Whether an at-most-once job had started is told by its mark in Redis alone.
     """
     ticket, queue, raw = held.ticket, held.queue, held.payload
+    if held.filed is not None:
+        return _filed(ticket, queue, held.filed)
     try:
         job = decode_on(queue, raw)
     except UnparseablePayload:
@@ -84,6 +89,18 @@ def judge(held: Held, *, started: bool, counts: bool, limit: int, reason: str) -
         return Orphan(ticket, queue, "front", marked, priority, job=job)
     delay = FIRST_WAIT * 3 ** (count - 2)
     return Orphan(ticket, queue, "schedule", marked, priority, delay, job=job)
+
+
+def _filed(ticket: int, queue: str, filed: Filed) -> Orphan:
+    raw = filed.payload
+    try:
+        job = decode_on(queue, raw)
+    except UnparseablePayload:
+        return Orphan(ticket, queue, filed.place, raw, delay=filed.at, ran=True)
+    error = None
+    if filed.place == "dead" and job["class"] != unparseable.CLASS:
+        error = JobFailedError(str(job.get("error_message", "")))
+    return Orphan(ticket, queue, filed.place, raw, delay=filed.at, job=job, error=error, ran=True)
 
 
 def _buried(ticket: int, queue: str, job: dict[str, Any], error: JobOrphanedError) -> Orphan:

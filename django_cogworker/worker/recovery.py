@@ -80,6 +80,7 @@ class Recovery:
         self._told: deque[tuple[Loss, Callable[[], None]]] = deque()
         self._first_missed: dict[str, float] = {}
         self._hooks = features.taking_part("recovered")
+        self._settled_hooks = features.taking_part("settled")
         self._surveys = 0
         self._wake = threading.Event()
         self._ended = False
@@ -271,7 +272,11 @@ class Recovery:
 
     def _to_move(self, orphan: Orphan) -> Recovered:
         effects: tuple[Effect, ...] = ()
-        if orphan.job is not None:
+        if orphan.job is not None and orphan.ran:
+            outcome = "retrying" if orphan.fate == "retry" else "dead"
+            for hook in self._settled_hooks:
+                effects += self._ask(hook, orphan.job, outcome)
+        elif orphan.job is not None:
             if orphan.error is not None:
                 effects += attempt_effects(
                     self._keys, orphan.job, orphan.error, "dead", time.time()
@@ -312,10 +317,10 @@ class Recovery:
             elif verdict == 1:
                 moved += 1
                 if orphan.error is not None and orphan.job is not None:
-                    self._buried(orphan.job, orphan.error)
+                    self._buried(orphan.job, orphan.error, ran=orphan.ran)
         return moved
 
-    def _buried(self, job: dict[str, Any], error: BaseException) -> None:
+    def _buried(self, job: dict[str, Any], error: BaseException, *, ran: bool) -> None:
         """The death hooks, run by the recoverer whose script moved the job."""
         name, jid = job.get("class", ""), job.get("jid")
         logger.error(
@@ -323,9 +328,10 @@ class Recovery:
         )
         try:
             surroundings.before_job()
-            self._death.buried(registry.lookup(name), job, error)
+            # Of a failure that only had not been filed its own worker has told all but the death.
+            tell = self._death.run if ran else self._death.buried
+            tell(registry.lookup(name), job, error)
             surroundings.after_job(str(jid))
-        except (
-            Exception
-        ):  # such as the database's; the job is dead, and others wait to be brought back
+        except Exception:
+            # Such as the database's. The job is dead all the same, and others wait to be brought back.
             logger.exception("The death hooks of job %s could not be run.", jid)

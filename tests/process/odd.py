@@ -67,7 +67,8 @@ class Board:
         ]
 
     def in_progress(self) -> int:
-        return sum(self.client.hlen(key) for key in self.client.scan_iter(KEYS.workers("*")))
+        held = [self.client.hkeys(key) for key in self.client.scan_iter(KEYS.workers("*"))]
+        return sum(field.isdigit() for fields in held for field in fields)
 
     def wait_until_settled(self) -> None:
         wait_until(lambda: self.in_progress() == 0, message="nothing in progress")

@@ -10,6 +10,7 @@ import pytest
 
 from django_cogworker.client import push
 from django_cogworker.store.store import get_store
+from tests.oddjobs import jobs
 from tests.process.odd import HERE, KEYS, ODD
 from tests.project.jobs import Append, AppendLater, Wait
 from tests.support.waiting import wait_until
@@ -28,7 +29,7 @@ def test_h92_a_job_is_in_progress_while_it_runs_and_no_longer(start_worker, jour
     """H92, E36: under the identity of its worker, with queue, time of the fetch and payload."""
     identity = identity_of(start_worker("-c", "2"))
     before = time.time()
-    jid = Wait.perform_async("w")
+    jid = str(Wait.perform_async("w"))
     journal.wait_for("started w")
     (held,) = get_store().recovering.held_by(identity, 10)
     assert (held.queue, jid.encode() in held.payload) == ("default", True)
@@ -192,3 +193,40 @@ def test_the_last_lines_of_a_log_come_out_though_jobs_are_left_behind(
     assert worker.stop() == 0
     assert "1 jobs did not end in time and were put back" in worker.output
     assert [each["args"] for each in board.queue()] == [["w"]]
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("place", ["dead", "retry"])
+def test_h110_a_failure_that_could_not_be_filed_outlives_its_worker(
+    start_worker, journal, board, place, end
+):
+    """H110, H108, I136: the job has run, so it is filed by whoever comes next, and not run again."""
+    conf = {**ODD, "COGWORKER_DEATH_HANDLERS": [HERE + "last_handler"]}
+    worker = start_worker("-c", "1", conf=conf)
+    worker.wait_for_line("works as")
+    key = getattr(KEYS, place)
+    board.client.set(key, "text")
+    jid = (jobs.FailsDead if place == "dead" else jobs.Fails).perform_async("a")
+    worker.wait_for_line("Settling a job failed")
+    failed_at = time.time()
+    worker.signal(end)
+    assert worker.wait(20) == (0 if end is signal.SIGTERM else -9)
+    board.client.delete(key)
+    start_worker("-c", "1", conf=conf)
+    if place == "dead":
+        entry = board.dead(jid)
+        journal.wait_for("last a JobFailedError count=1")
+        journal.wait_for("exhausted a JobFailedError count=1")
+    else:
+        entry, due = board.retrying(jid)
+        assert 10 < due - failed_at < 90
+    assert (entry["error_class"], entry["error_message"]) == (HERE + "Odd", "oh")
+    assert entry["retry_count"] == 1
+    assert "orphanings" not in entry
+    board.wait_until_settled()
+    Append.perform_async("after")
+    journal.wait_for("after")
+    assert journal.count("ran a 1") == 1
+    assert len(journal.lines()) == (4 if place == "dead" else 2)
+    assert (board.processed, board.failed) == (1, 1)
+    assert board.queue() == []

@@ -14,7 +14,9 @@
 -- Returns {status, first ticket of the next call, milliseconds to the next due job or -1, verdicts of the items,
 --          jobs as flat list of ticket and value, errors}
 --       status 1, or 0 where the identity was buried: then nothing was done.
---       A verdict is 1, 0 (the ticket was not held any more) or an error text (then the job stays in progress).
+--       A verdict is 1, 0 (the ticket was not held any more) or an error text: then the job stays in progress, and a
+--       failure that could not be written to its set is noted beside it (field '=' and ticket) for its next try and
+--       for recovery.
 --
 -- Order inside: acknowledge first (it frees memory), then move, then fetch; each write before its removal; each item
 -- and each queue on its own. The tickets make a repeat harmless: those already granted are returned, not granted anew.
@@ -55,8 +57,14 @@ local function settle(item)
   elseif item.d == 'front' then
     problem = put_job(item.k, item.r, payload, true)
   end
-  if problem then return problem end
-  redis.call('HDEL', workers, item.t, '!' .. item.t)
+  if problem then
+    -- The job has run: what became of it must outlive this worker, or it would be run again.
+    if item.d == 'retry' or item.d == 'dead' then
+      redis.pcall('HSET', workers, '=' .. item.t, item.d .. ' ' .. as_score(now + item.s) .. '\n' .. payload)
+    end
+    return problem
+  end
+  redis.call('HDEL', workers, item.t, '!' .. item.t, '=' .. item.t)
   if item.c == 'processed' then processed = processed + 1 end
   if item.c == 'failed' then failed = failed + 1 end
   apply_effects(item.e)

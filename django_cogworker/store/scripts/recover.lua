@@ -2,13 +2,14 @@
 --
 -- KEYS  1 workers hash of the dead   2 holders   3 beats   4 fleet_since   5 its tombstone   6 members   7 processes
 --       8 its process hash   9 schedule   10 dead   11 stats:failed   12 throughput of the hour   13 queues
---       14 members of its host
+--       14 members of its host   15 retry
 --       then three keys a queue (list, priority, tokens), then keys of effects
 -- ARGV  1 identity   2 'gone' (the caller saw on its own host that the process is no more) or 'silent' (judge by the beats)
 --       3 orphan threshold in seconds   4 TTL of the tombstone in seconds
 --       5 bound of the dead set   6 age limit of the dead set in seconds
---       7 JSON list of what to do with each job: {t: ticket, d: 'front', 'schedule' or 'dead', p: index of the payload
---         in ARGV, s: delay in seconds, k: index of the queue's list in KEYS, r: priority, q: queue, e: [effects]}
+--       7 JSON list of what to do with each job: {t: ticket, d: 'front', 'schedule', 'retry' or 'dead', p: index of the
+--         payload in ARGV, s: delay in seconds (for 'retry' the due time), k: index of the queue's list in KEYS,
+--         r: priority, q: queue, e: [effects]}
 --       then the payloads
 -- Returns {dead, verdicts, jobs it still holds}: dead 0 means that it lives, and nothing was done. A verdict is 1, 0 (the
 --       job was not there any more: another recoverer was quicker) or an error text (it stays where it is).
@@ -37,7 +38,7 @@ end
 if redis.call('EXISTS', KEYS[5]) == 0 and ARGV[2] ~= 'gone' and not is_silent() then return {0, {}, 0} end
 redis.call('SET', KEYS[5], 'buried', 'EX', ARGV[4])
 
-local buried = 0
+local failed = 0
 
 local function move(item)
   if redis.call('HEXISTS', workers, item.t) == 0 then return 0 end
@@ -48,19 +49,22 @@ local function move(item)
   elseif item.d == 'schedule' then
     local reply = redis.pcall('ZADD', KEYS[9], as_score(now + item.s), payload)
     if type(reply) == 'table' and reply.err then problem = reply.err end
+  elseif item.d == 'retry' then
+    local reply = redis.pcall('ZADD', KEYS[15], as_score(item.s), payload)
+    if type(reply) == 'table' and reply.err then problem = reply.err end
   else
     problem = bury(KEYS[10], now, payload, tonumber(ARGV[5]), tonumber(ARGV[6]))
-    if not problem then buried = buried + 1 end
   end
   if problem then return problem end
-  redis.call('HDEL', workers, item.t, '!' .. item.t)
+  if item.d == 'retry' or item.d == 'dead' then failed = failed + 1 end
+  redis.call('HDEL', workers, item.t, '!' .. item.t, '=' .. item.t)
   apply_effects(item.e)
   return 1
 end
 
 local verdicts = {}
 for number, item in ipairs(cjson.decode(ARGV[7])) do verdicts[number] = move(item) end
-count(KEYS[11], KEYS[12], 'failed', buried)
+count(KEYS[11], KEYS[12], 'failed', failed)
 
 local left = redis.call('HLEN', workers)
 if left == 0 then
