@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from tests.chaos.schedule import DECK, Fault
+from tests.chaos.schedule import NAMES, Fault
 from tests.chaos.trial import Result
 
 SHOWN = 40
@@ -14,7 +14,7 @@ SHOWN = 40
 def announcement(seed: int, faults: tuple[Fault, ...]) -> str:
     """The seed and how often what is planned."""
     counts = Counter(each.kind for each in faults)
-    parts = [f"{counts[each.name]} x {each.name}" for each in DECK]
+    parts = [f"{counts[name]} x {name}" for name in NAMES]
     return f"seed {seed}: {len(faults)} faults: {', '.join(parts)}"
 
 

@@ -96,9 +96,12 @@ DECK = (
     Kind("half-open connections", LINES, short_or_long(0.5, 4, 8, 11)),
     Kind("replies late", LINES, between(2, 5), amount=between(0.05, 0.5)),
     Kind("requests lost", LINES, between(2, 5), amount=between(0, 1)),
-    Kind("replies lost", LINES, between(2, 5), 2, amount=between(0, 1)),
+    # Both in each deck: a push and an exchange are made safe against this in different ways.
+    Kind("replies lost", (WORKER_LINE,), between(2, 5), amount=between(0, 1)),
+    Kind("replies lost", (PUSHER_LINE,), between(2, 5), amount=between(0, 1)),
     Kind(WRONG_TYPE, KEYS, between(1, 3), 6),
 )
+NAMES = tuple(dict.fromkeys(each.name for each in DECK))
 #: Seconds that a target is left alone after a fault, and between two faults.
 REST = 2.0
 PAUSE = (0.8, 2.4)

@@ -54,7 +54,7 @@ def test_what_was_written_meanwhile_is_merged(redis_client):
     redis_client.zadd(PREFIX + "retry", {"b": 2, "c": 2})
     redis_client.hset(PREFIX + "holders", mapping={"b": 2, "c": 2})
     redis_client.incrby(PREFIX + "stats:processed", 2)
-    restore_all(redis_client)
+    restore_all(redis_client, names)
     assert redis_client.lrange(PREFIX + "queue:low", 0, -1) == [b"youngest", b"young", b"old"]
     assert dict(redis_client.zrange(PREFIX + "retry", 0, -1, withscores=True)) == {
         b"a": 1,
@@ -69,5 +69,5 @@ def test_what_was_written_meanwhile_is_merged(redis_client):
 @pytest.mark.parametrize("name", ["queue:low", "stats:processed"])
 def test_a_quarantined_value_of_somebody_else_stays(redis_client, name):
     redis_client.set(f"{PREFIX}quarantine:{name}", "not ours")
-    restore_all(redis_client)
+    restore_all(redis_client, [name])
     assert redis_client.dbsize() == 1

@@ -16,7 +16,7 @@ from tests.chaos import aftermath, ledger, usurper
 from tests.chaos.faults import Heal, Injector, Missed
 from tests.chaos.fleet import Fleet
 from tests.chaos.records import Records, read_pushes, read_runs, whole_lines
-from tests.chaos.schedule import Fault, plan
+from tests.chaos.schedule import KEYS, Fault, plan
 from tests.project.journal import JOURNAL_NAME
 from tests.support.waiting import wait_until
 
@@ -56,6 +56,7 @@ class Trial:
         self._missed: Counter[str] = Counter()
         self._numbers = itertools.count()
         self._heals: list[tuple[float, int, Fault, Heal]] = []
+        self._again: list[tuple[float, Fault]] = []
 
     def run(self) -> Result:
         self._fleet = fleet = Fleet(self.directory, self.seed, self.seconds)
@@ -99,6 +100,8 @@ class Trial:
             elapsed = time.monotonic() - begin
             while ahead and ahead[0].at <= elapsed:
                 self._begin(ahead.pop(0))
+            if self._again and time.monotonic() >= self._again[0][0]:
+                self._begin(self._again.pop(0)[1])
             self._heal_due(time.monotonic())
             self._fleet.tend()
             time.sleep(TICK)
@@ -106,9 +109,12 @@ class Trial:
     def _begin(self, fault: Fault) -> None:
         try:
             heal = self._injector.begin(fault)
-        except (Missed, redis.RedisError) as error:
+        except Missed:
             self._missed[fault.kind] += 1
-            self._note("missed", fault, repr(error))
+            self._note("missed", fault)
+            return
+        except redis.RedisError:  # away, by another fault; it may have been done all the same
+            self._again.append((time.monotonic() + AGAIN, fault))
             return
         self._done[fault.kind] += 1
         self._note("begin", fault)
@@ -126,9 +132,9 @@ class Trial:
             except redis.RedisError:  # away, by another fault
                 self._heal_at(time.monotonic() + AGAIN, fault, heal)
 
-    def _note(self, word: str, fault: Fault, detail: str = "") -> None:
+    def _note(self, word: str, fault: Fault) -> None:
         with (self.directory / "faults.log").open("a") as log:
-            log.write(f"{time.time():.3f} {word} {fault.kind}: {fault.target} {detail}\n")
+            log.write(f"{time.time():.3f} {word} {fault.kind}: {fault.target}\n")
 
     # -- afterwards
 
@@ -138,12 +144,13 @@ class Trial:
         while self._heals and time.monotonic() < healed_by:
             self._heal_due(float("inf"))
             time.sleep(AGAIN)
-        usurper.restore_all(self._fleet.client)
+        self._fleet.client.config_set("maxmemory", 0)
+        usurper.restore_all(self._fleet.client, KEYS)
         wait_until(lambda: not self._fleet.pushing(), timeout=60, message="the pushers' end")
         began = time.monotonic()
         journal = self.directory / JOURNAL_NAME
         left = aftermath.drain(self._fleet.client, self._fleet.tend, lambda: journal.stat().st_size)
-        usurper.restore_all(self._fleet.client)
+        usurper.restore_all(self._fleet.client, KEYS)
         return [f"standstill: {left}"] if left else [], time.monotonic() - began
 
     def _records(self) -> Records:

@@ -7,6 +7,7 @@ else's `SET` does it: the product must be able to write them anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import redis
@@ -70,10 +71,10 @@ def restore(client: redis.Redis, name: str) -> None:
     _eval(client, _RESTORE, KEYS.prefix + name)
 
 
-def restore_all(client: redis.Redis) -> None:
-    """Whatever still lies aside, and wrong values that the product has put away."""
-    for raw in list(client.scan_iter(f"{ASIDE}*", count=1000)):
-        restore(client, raw.decode().removeprefix(ASIDE + KEYS.prefix))
+def restore_all(client: redis.Redis, names: Iterable[str]) -> None:
+    """All of these, and away with the wrong values that the product has put aside."""
+    for name in names:
+        restore(client, name)
     for raw in list(client.scan_iter("*quarantine*", count=1000)):
         if _is_mark(client, raw):
             client.delete(raw)
