@@ -35,7 +35,7 @@ from django_cogworker.worker.hand import Hand, Unit
 from django_cogworker.worker.orphans import runs_alone
 from django_cogworker.worker.retries import Decision, decide
 from django_cogworker.worker.runner import Runner
-from django_cogworker.worker.solitude import AWAY, Solitude
+from django_cogworker.worker.solitude import Solitude
 
 logger = logging.getLogger("django_cogworker.jobs")
 
@@ -110,8 +110,8 @@ class Processor:
             self._unknown(unit, payload, error)
             return
         if runs_alone(payload):
-            with self._solitude.alone() as alone:
-                if alone:
+            with self._solitude.alone() as away:
+                if not away:
                     logger.warning(
                         "%s %s runs alone: its worker died %d times while it was running.",
                         definition.name,
@@ -121,7 +121,7 @@ class Processor:
                     )
                     self._start(unit, payload, definition)
                 else:
-                    self._desk.settle(unit, settlement.postponed(unit, AWAY))
+                    self._desk.settle(unit, settlement.postponed(unit, away))
             return
         self._start(unit, payload, definition)
 

@@ -19,6 +19,9 @@ from django_cogworker.worker.hand import Hand
 PATIENCE = 30.0
 #: Seconds that it stays away when that was in vain.
 AWAY = 15.0
+#: Seconds that it stays away because another suspect came first: that one keeps this worker from
+#: fetching as long as it takes, so there is no need to wait for longer.
+RIVAL = 1.0
 
 
 class Solitude:
@@ -36,14 +39,16 @@ class Solitude:
         self._lock = threading.Lock()
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Yields whether the caller's job is the only one now; while it is, no other starts."""
+    def alone(self) -> Iterator[float]:
+        """Yields 0 where the caller's job is the only one now, and while it is, no other starts; else
+        for how many seconds the job should stay away.
+        """
         if not self._lock.acquire(blocking=False):
-            yield False
+            yield RIVAL
             return
         try:
             self._hold_back(True)
-            yield self._neighbours_ended()
+            yield 0.0 if self._neighbours_ended() else AWAY
         finally:
             self._hold_back(False)
             self._lock.release()
@@ -51,7 +56,9 @@ class Solitude:
     def _neighbours_ended(self) -> bool:
         deadline = time.monotonic() + PATIENCE
         nap = threading.Event()
-        while len(self._hand.running) > 1 or self._hand.untaken:
+        alone = 0
+        while alone < 2:  # twice: what the fetcher was just about to offer shows up meanwhile
+            alone = 0 if len(self._hand.running) > 1 or self._hand.untaken else alone + 1
             if self._stopping() or time.monotonic() > deadline:
                 return False
             nap.wait(0.01)

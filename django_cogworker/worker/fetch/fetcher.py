@@ -327,7 +327,12 @@ class Fetcher:
             self._next_ticket = max(self._next_ticket, reply.next_ticket)
             self._uncertain = max(0, self._uncertain - wanted)
         self._unfinished += len(units)
-        self._hand.offer(units)
+        if self._may_fetch:
+            self._hand.offer(units)
+            return
+        # Asked for before fetching ended: a job that is to run alone must not get company now.
+        for unit in reversed(units):
+            self._note((unit, settlements.given_back(unit)))
 
     def _take_verdicts(self, filed: list[Settlement], reply: ExchangeReply) -> None:
         for settlement, verdict in zip(filed, reply.verdicts, strict=True):
