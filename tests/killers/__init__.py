@@ -1,0 +1,1 @@
+"""An app of jobs that take their workers along."""

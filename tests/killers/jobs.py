@@ -1,0 +1,74 @@
+"""Jobs that take their worker along, in all the ways that happen."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import time
+
+import redis
+from django.conf import settings
+
+from django_cogworker import Job
+from tests.project import journal
+
+
+def held_here() -> int:
+    """How many jobs Redis has in progress at this worker."""
+    with redis.Redis.from_url(settings.DIRECT_REDIS) as client:
+        keys = client.scan_iter(f"cogworker:workers:*:{os.getpid()}:*")
+        return sum(int(client.hlen(key)) for key in keys)
+
+
+def spend_time_beyond_a_limit() -> None:
+    """The kernel sends SIGKILL at the hard limit, as it does when memory runs out."""
+    used = int(time.process_time()) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (used, used))
+    while True:
+        pass
+
+
+def use_memory_without_end() -> None:
+    kept = []
+    while True:
+        kept.append(b"x" * 2**20)
+
+
+WAYS = {
+    "SIGKILL": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "abort": os.abort,
+    "fatal error": lambda: ctypes.pythonapi.Py_FatalError(b"as an extension module does"),
+    "segfault": lambda: ctypes.string_at(0),
+    "exit": lambda: os._exit(3),
+    "good exit": lambda: os._exit(0),
+    "limit": spend_time_beyond_a_limit,
+    "memory": use_memory_without_end,
+}
+
+
+class Kills(Job):
+    """Kills its worker each time it runs."""
+
+    def perform(self, name: str, way: str) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        journal.write(f"killing {name}")
+        WAYS[way]()
+        time.sleep(10)
+
+
+class KillsInCompany(Job):
+    """The first time as soon as its worker holds `held` jobs; then each time after a moment."""
+
+    def perform(self, name: str, held: int) -> None:
+        if journal.strike(name) == 1:
+            deadline = time.monotonic() + 5
+            while (now := held_here()) < held and time.monotonic() < deadline:
+                pass
+            journal.write(f"held {now}")
+        else:
+            time.sleep(0.2)
+        journal.write(f"killing {name}")
+        os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(10)

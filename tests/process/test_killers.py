@@ -1,0 +1,168 @@
+"""Jobs that kill their workers are buried, and take nobody along. Real workers, really killed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from tests.killers.jobs import Kills, KillsInCompany
+from tests.oddjobs.jobs import Brief, OneShot, OneShotQuick, Timed
+from tests.process.dying import ready
+from tests.process.odd import KEYS, ODD
+from tests.support.memory import memory_limit
+from tests.support.waiting import wait_until
+
+KILLERS: dict[str, Any] = {"INSTALLED_APPS": [*ODD["INSTALLED_APPS"], "tests.killers"]}
+#: Two deaths are enough.
+STRICT = {**KILLERS, "COGWORKER_MAX_ORPHANINGS": 1}
+
+
+@pytest.mark.parametrize(
+    ("way", "how"),
+    [
+        ("SIGKILL", "by signal 9"),
+        ("limit", "by signal 9"),
+        ("abort", "by signal 6"),
+        ("fatal error", "by signal 6"),
+        ("segfault", "by signal 11"),
+        ("exit", "with exit code 3"),
+        ("good exit", "with exit code 0"),
+    ],
+)
+def test_a_job_that_kills_its_worker_is_buried_with_the_way_it_did(
+    start_worker, journal, board, way, how
+):
+    """CE-4, SK-2"""
+    jid = Kills.perform_async("k", way)
+    start_worker("--processes", "2", "-c", "1", conf=STRICT)
+    wait_until(lambda: board.client.zcard(KEYS.dead), timeout=30)
+    record = board.dead(jid)
+    assert record["error_class"].endswith("JobOrphanedError")
+    assert "died 2 times" in record["error_message"]
+    assert f"ended {how}" in record["error_message"]
+    assert journal.lines() == ["killing k"] * 2
+    Brief.perform_async("on it goes")
+    journal.wait_for("on it goes")
+    assert board.failed == 1
+
+
+def test_a_job_that_uses_up_the_memory_is_buried(start_worker, journal, board):
+    """SK-2: the kernel kills what wants more than the container may have."""
+    jid = Kills.perform_async("k", "memory")
+    with memory_limit(256) as limited:
+        supervisor = start_worker(
+            "--processes", "2", "-c", "1", conf=STRICT, python=(*limited, sys.executable)
+        )
+        try:
+            wait_until(lambda: board.client.zcard(KEYS.dead), timeout=40)
+            assert "ended by signal 9" in board.dead(jid)["error_message"]
+            assert journal.lines() == ["killing k"] * 2
+            Brief.perform_async("on it goes")
+            journal.wait_for("on it goes")
+        finally:
+            supervisor.close()  # before the group can go
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.timeout(180)
+def test_among_ten_running_and_many_fetched_jobs_only_the_killer_is_buried(
+    start_worker, journal, board, redis_url, make_proxy, processes
+):
+    """CE-4, SK-2: within two minutes all others have run to their ends."""
+    proxy = make_proxy(redis_url)
+    proxy.delay_reply(0.04)  # over a slow line a worker fetches more in advance
+    conf = {**KILLERS, "DIRECT_REDIS": redis_url}
+    quick = [f"q{number}" for number in range(2000)]
+    slow = [f"s{number}" for number in range(9)]
+    Brief.perform_bulk([(each, 0.002) for each in quick[:1500]])
+    Timed.perform_bulk([(each, 1.0) for each in slow])
+    killer = KillsInCompany.perform_async("k", 85)
+    Brief.perform_bulk([(each, 0.002) for each in quick[1500:]])
+
+    first = start_worker("-c", "10", conf=conf, url=proxy.url)
+    first.process.wait(30)
+    killed = time.monotonic()
+    (held,) = (line for line in journal.lines() if line.startswith("held"))
+    assert int(held.split()[1]) >= 85
+    (hash_key,) = board.client.scan_iter(KEYS.workers("*"))
+    assert board.client.hlen(hash_key) >= 85
+    assert {f"begin {each}" for each in slow} <= {
+        " ".join(line.split()[:2]) for line in journal.lines()
+    }
+
+    def all_ended() -> bool:
+        lines = {" ".join(line.split()[:2]) for line in journal.lines()}
+        return {*quick, *(f"end {each}" for each in slow)} <= lines
+
+    workers = [start_worker("-c", "10", conf=conf) for _ in range(processes)]
+
+    def over() -> bool:
+        for number, each in enumerate(workers):
+            if not each.alive:  # as its service manager does
+                workers[number] = start_worker("-c", "10", conf=conf)
+        return all_ended() and board.client.zcard(KEYS.dead) == 1
+
+    wait_until(over, timeout=120 - (time.monotonic() - killed), interval=0.02)
+    board.wait_until_settled()
+    assert [each["jid"] for each in board.all_dead()] == [killer]
+    assert journal.count("killing k") == 4
+    assert board.failed == 1
+    assert board.queue() == []
+    assert board.client.zcard(KEYS.schedule) == 0
+
+
+def test_a_suspect_runs_with_no_other_job_beside_it(
+    start_worker, journal, board, redis_url, make_proxy
+):
+    """SK-2: neither what runs already, nor what is still on its way from Redis to the worker."""
+    proxy = make_proxy(redis_url)
+    proxy.delay_reply(0.04)
+    Brief.perform_bulk([(f"q{number}", 0.002) for number in range(1000)])
+    jid = Timed.perform_async("suspect", 0.5)
+    suspect = json.loads(board.client.lindex(KEYS.queue("default").jobs, 0))
+    assert suspect["jid"] == jid
+    board.client.lset(KEYS.queue("default").jobs, 0, json.dumps({**suspect, "orphanings": 2}))
+    Brief.perform_bulk([(f"q{number}", 0.002) for number in range(1000, 2000)])
+    worker = start_worker("-c", "10", conf=ODD, url=proxy.url)
+    lines = journal.wait_for_lines(2002, timeout=40)
+    worker.wait_for_line(rf"{jid} runs alone")
+    begin, end = (
+        next(at for at, each in enumerate(lines) if each.startswith(f"{word} suspect"))
+        for word in ("begin", "end")
+    )
+    assert lines[begin + 1 : end] == []
+    assert len(lines) == len(set(lines)) == 2002
+
+
+# -- at most once
+
+
+def test_at_most_once_jobs_that_had_started_are_buried_and_the_others_run(
+    start_worker, journal, board, make_proxy, redis_url
+):
+    """DR-12: one runs, and of two others Redis knows that the worker has them, but the worker does
+    not.
+    """
+    proxy = make_proxy(redis_url)
+    started = OneShot.perform_async("started")
+    first = start_worker("-c", "3", conf=ODD, url=proxy.url)
+    identity = ready(first)
+    journal.wait_for("started started")
+    proxy.lose_reply(b"EVALSHA", times=None, then="hang")
+    OneShotQuick.perform_bulk([("a",), ("b",)])
+    # Two tickets and the mark of the one that started.
+    wait_until(lambda: board.client.hlen(KEYS.workers(identity)) == 4)
+    first.kill()
+    assert journal.lines() == ["started started"]
+    start_worker("-c", "3", conf=ODD)
+    journal.wait_for("a")
+    journal.wait_for("b")
+    assert "at-most-once" in board.dead(started)["error_message"]
+    journal.wait_for("exhausted started")
+    board.wait_until_settled()
+    assert sorted(journal.lines()) == ["a", "b", "exhausted started", "started started"]
+    assert len(board.all_dead()) == 1
