@@ -230,3 +230,32 @@ def test_h110_a_failure_that_could_not_be_filed_outlives_its_worker(
     assert len(journal.lines()) == (4 if place == "dead" else 2)
     assert (board.processed, board.failed) == (1, 1)
     assert board.queue() == []
+
+
+def test_each_odd_failure_ends_in_its_place_and_holds_up_nobody(start_worker, journal, board):
+    """B17, H97, H98, H100, H101, H108: all at once, good jobs between, on one processor."""
+    conf = {**ODD, "COGWORKER_SERVER_MIDDLEWARE": ["tests.oddjobs.spoiling.spoiling_some"]}
+    start_worker("-c", "1", conf=conf).wait_for_line("works as")
+    board.client.set(KEYS.dead, "text")
+    board.client.set(KEYS.attempts("unlisted"), "text")
+    retrying = {
+        "surrogates": jobs.Fails.perform_async("surrogates", "\ud800 \udc80"),
+        "unprintable": jobs.RaisesUnprintable.perform_async("unprintable"),
+        "spoilt": jobs.Fails.perform_async("spoilt"),
+    }
+    Append.perform_async("good")
+    fields = {"class": HERE + "Fails", "args": ["unlisted"], "jid": "unlisted"}
+    retrying["unlisted"] = push(fields)
+    dead = jobs.FailsDead.perform_async("unfiled")
+    Append.perform_async("last")
+    journal.wait_for("last")
+    entries = {name: board.retrying(jid)[0] for name, jid in retrying.items()}
+    assert entries["surrogates"]["error_message"] == "? ?"
+    assert "cannot be had" in entries["unprintable"]["error_message"]
+    assert [each for each in entries if "interrupted_count" in entries[each]] == ["spoilt"]
+    wait_until(lambda: board.in_progress() == 1)
+    board.client.delete(KEYS.dead)
+    assert board.dead(dead)["error_message"] == "oh"
+    board.wait_until_settled()
+    assert (board.processed, board.failed) == (2, 5)
+    assert len([each for each in journal.lines() if each.startswith("ran")]) == 5

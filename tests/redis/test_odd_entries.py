@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from django_cogworker.api import Queue
 from django_cogworker.exceptions import UnparseablePayload
 from django_cogworker.payload.codec import decode, decode_on, encode
 from django_cogworker.payload.job import priority_of
@@ -84,3 +85,12 @@ def test_what_is_read_as_a_job_can_be_written_again(odd):
 def test_only_a_whole_number_in_range_is_a_priority(priority: Any, counts: int):
     assert priority_of({"priority": priority}) == counts
     assert priority_of({}) == 0
+
+
+@pytest.mark.parametrize("junk", [b"junk", b"[1]", b'{"class":"x","jid":"j","enqueued_at":"x"}'])
+def test_a_queue_whose_next_entry_is_no_job_still_tells_of_itself(store, junk):
+    """12.3-7"""
+    store.client.lpush(store.keys.queue("default").jobs, payload("good"), junk)
+    store.client.rpoplpush(store.keys.queue("default").jobs, store.keys.queue("default").jobs)
+    queue = Queue("default")
+    assert (queue.size, queue.latency) == (2, 0.0)
