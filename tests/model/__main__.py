@@ -1,6 +1,6 @@
 """Search all sizes, also the large ones, and show how each broken rule does harm.
 
-python -m tests.model             everything: minutes
+python -m tests.model             everything: about a minute
 python -m tests.model small       what the tests search
 python -m tests.model variants    the traces alone
 """
