@@ -247,7 +247,9 @@ class Recovery:
             skipped += len(held) - moved
             if len(held) < BATCH:
                 break
-        if total or not skipped:
+        # One that was only slow goes on, and goes on writing to it.
+        lives = same_host(facts, self._own_facts) and not is_gone(facts)
+        if (total or not skipped) and not lives:
             forget_started(file)
         if total:
             logger.warning(
