@@ -7,17 +7,20 @@ import os
 import resource
 import signal
 import time
+from typing import Any
 
 import redis
-from django.conf import settings
 
 from django_cogworker import Job
 from tests.project import journal
 
+#: The variable that names Redis, past any proxy.
+DIRECT = "COGWORKER_TEST_DIRECT_REDIS"
+
 
 def held_here() -> int:
     """How many jobs Redis has in progress at this worker."""
-    with redis.Redis.from_url(settings.DIRECT_REDIS) as client:
+    with redis.Redis.from_url(os.environ[DIRECT]) as client:
         keys = client.scan_iter(f"cogworker:workers:*:{os.getpid()}:*")
         return sum(int(client.hlen(key)) for key in keys)
 
@@ -72,3 +75,20 @@ class KillsInCompany(Job):
         journal.write(f"killing {name}")
         os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(10)
+
+
+class FailsLate(Job):
+    """Its first run fails when told to, its second one succeeds when told to."""
+
+    @classmethod
+    def retries_exhausted(cls, payload: dict[str, Any]) -> None:
+        journal.write(f"exhausted {payload['args'][0]}")
+
+    def perform(self, name: str) -> None:
+        run = journal.strike(name)
+        journal.write(f"started {name} {run}")
+        journal.wait_for_file("fail" if run == 1 else "succeed")
+        if run == 1:
+            journal.write(f"failing {name} {run}")
+            raise ValueError("late")
+        journal.write(f"finished {name} {run}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.killers.jobs import Kills, KillsInCompany
+from tests.killers.jobs import DIRECT, Kills, KillsInCompany
 from tests.oddjobs.jobs import Brief, OneShot, OneShotQuick, Timed
 from tests.process.dying import ready
 from tests.process.odd import KEYS, ODD
@@ -75,7 +75,7 @@ def test_among_ten_running_and_many_fetched_jobs_only_the_killer_is_buried(
     """CE-4, SK-2: within two minutes all others have run to their ends."""
     proxy = make_proxy(redis_url)
     proxy.delay_reply(0.04)  # over a slow line a worker fetches more in advance
-    conf = {**KILLERS, "DIRECT_REDIS": redis_url}
+    env = {DIRECT: redis_url}
     quick = [f"q{number}" for number in range(2000)]
     slow = [f"s{number}" for number in range(9)]
     Brief.perform_bulk([(each, 0.002) for each in quick[:1500]])
@@ -83,7 +83,7 @@ def test_among_ten_running_and_many_fetched_jobs_only_the_killer_is_buried(
     killer = KillsInCompany.perform_async("k", 85)
     Brief.perform_bulk([(each, 0.002) for each in quick[1500:]])
 
-    first = start_worker("-c", "10", conf=conf, url=proxy.url)
+    first = start_worker("-c", "10", conf=KILLERS, env=env, url=proxy.url)
     first.process.wait(30)
     killed = time.monotonic()
     (held,) = (line for line in journal.lines() if line.startswith("held"))
@@ -98,12 +98,12 @@ def test_among_ten_running_and_many_fetched_jobs_only_the_killer_is_buried(
         lines = {" ".join(line.split()[:2]) for line in journal.lines()}
         return {*quick, *(f"end {each}" for each in slow)} <= lines
 
-    workers = [start_worker("-c", "10", conf=conf) for _ in range(processes)]
+    workers = [start_worker("-c", "10", conf=KILLERS, env=env) for _ in range(processes)]
 
     def over() -> bool:
         for number, each in enumerate(workers):
             if not each.alive:  # as its service manager does
-                workers[number] = start_worker("-c", "10", conf=conf)
+                workers[number] = start_worker("-c", "10", conf=KILLERS, env=env)
         return all_ended() and board.client.zcard(KEYS.dead) == 1
 
     wait_until(over, timeout=120 - (time.monotonic() - killed), interval=0.02)
