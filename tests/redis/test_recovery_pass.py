@@ -283,3 +283,17 @@ def test_death_hooks_that_cannot_be_run_keep_no_other_job_away(fleet, caplog, mo
     assert sorted(each["jid"] for each in fleet.dead()) == ["a", "b"]
     assert fleet.queued() == ["c"]
     assert caplog.text.count("could not be run") == 2
+
+
+@pytest.mark.parametrize("note", ["junk", "retry x\n{}", "", "retry"])
+def test_g86_a_note_that_cannot_be_read_is_none(fleet, note):
+    """G86: then the job is judged as if it were not there; what lies beside it comes back."""
+    fleet.silent(LOST, "a", "b", "c")
+    key = fleet.keys.workers(LOST)
+    fleet.client.hset(key, "=1", note)
+    fleet.client.hset(key, "=2", b"retry 4000000000.5\n" + payload("b", retry_count=1))
+    assert look(recoverer(fleet.store)) == 3
+    assert fleet.queued() == ["a", "c"]
+    ((raw, due),) = fleet.client.zrange(fleet.keys.retry, 0, -1, withscores=True)
+    assert (raw, due) == (payload("b", retry_count=1), 4000000000.5)
+    assert fleet.client.get(fleet.keys.failed) == b"1"

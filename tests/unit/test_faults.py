@@ -1,0 +1,105 @@
+"""The lists of known faults and of acceptance cases name tests that exist, and no case is forgotten."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+FAULTS = ROOT / "docs" / "internals" / "faults.md"
+CASES = TESTS / "ACCEPTANCE.md"
+
+NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
+ROW = re.compile(r"^\| (?!---|fault \||case \||row \|)(.+?) \| (.+) \|$", re.MULTILINE)
+#: What stands in a row without a test must begin with one of these.
+REASONS = ("Impossible", "Later", "Open", "The same test", "The first of these tests")
+
+#: The numbers of each area; those that are missing in between have no case.
+AREAS = {
+    "E": "36 37 38 40 41 42 44 45 46 48 49 50 52 53 54",
+    "G": "60 61 62 64 65 66 68 69 70 72 73 74 76 77 78 80 81 82 84 85 86",
+    "H": "88 89 90 92 93 94 96 97 98 100 101 102 104 105 106 108 109 110 112 113 114 116",
+    "K": "158 160 161 162 164 165",
+    "L": "166 168 169 170 172 173 174 176 177 178",
+}
+PAINS = (
+    "CE-1 CE-3 CE-4 RQ-2 RQ-3 RQ-6 RQ-8 DR-1 DR-3 DR-12 DR-13 HU-9 Q2-2 AR-1 AR-2 TQ-2 TQ-3 PR-2 PR-3 "
+    "PR-5 DT-5 SK-2 SK-3 SK-5 SK-14"
+)
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    file = TESTS / path
+    if not file.exists():
+        return frozenset()
+    nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+    return frozenset(each.name for each in nodes if isinstance(each, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("page", [FAULTS, CASES], ids=["faults", "cases"])
+def test_every_test_that_is_named_exists(page):
+    named = NAMED.findall(page.read_text("utf-8"))
+    assert len(named) > 50
+    assert [f"{path}::{name}" for path, name in named if name not in names_in(path)] == []
+
+
+@pytest.mark.parametrize("page", [FAULTS, CASES], ids=["faults", "cases"])
+def test_every_row_names_a_test_or_a_reason(page):
+    rows = ROW.findall(page.read_text("utf-8"))
+    assert len(rows) > 40
+    empty = [what for what, why in rows if not NAMED.search(why) and not why.startswith(REASONS)]
+    assert empty == []
+
+
+def test_no_case_is_forgotten_and_none_comes_twice():
+    listed = [what for what, _ in ROW.findall(CASES.read_text("utf-8"))]
+    wanted = [f"{area}{number}" for area, numbers in AREAS.items() for number in numbers.split()]
+    assert listed == wanted + sorted(PAINS.split(), key=listed.index)
+
+
+# -- faults that no behaviour shows
+
+
+def sources(*endings: str) -> list[tuple[str, str]]:
+    package = ROOT / "django_cogworker"
+    files = [each for each in sorted(package.rglob("*")) if each.suffix in endings]
+    assert len(files) > 10
+    return [(str(each.relative_to(ROOT)), each.read_text("utf-8")) for each in files]
+
+
+def test_tq2_no_claim_is_without_a_ttl():
+    """TQ-2: what is set only where nothing is, is a lock; its owner may die any moment."""
+    claim = re.compile(r"'NX'|\bnx=True|setnx", re.IGNORECASE)
+    lines = [
+        (path, line)
+        for path, text in sources(".lua", ".py")
+        for line in text.splitlines()
+        if claim.search(line) and not line.lstrip().startswith(("#", "--"))
+    ]
+    assert len(lines) == 2
+    assert [each for each in lines if not re.search(r"'EX'|\bex=", each[1])] == []
+
+
+def test_nothing_looks_through_the_key_space():
+    """12.1-8: whoever grows a Redis beside ours must not slow our workers."""
+    looks = re.compile(r"\bscan_iter\b|\.scan\(|\.keys\([\"'f]|['\"](SCAN|KEYS)['\"]")
+    assert [
+        (path, line)
+        for path, text in sources(".lua", ".py")
+        for line in text.splitlines()
+        if looks.search(line)
+    ] == []
+
+
+def test_dr13_how_soon_jobs_come_back_is_a_number_in_the_guarantees():
+    """DR-13"""
+    page = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+    section = page.partition("## A dead worker's jobs come back")[2].partition("\n## ")[0]
+    for said in ("each second", "every five seconds", "`COGWORKER_ORPHAN_THRESHOLD`"):
+        assert said in section
