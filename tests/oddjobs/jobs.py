@@ -171,6 +171,15 @@ class RaisesAsync(Job, retry=False):
         raise {"exit": SystemExit, "cancelled": asyncio.CancelledError, "odd": Odd}[kind]()
 
 
+class Prints(Job):
+    """Prints a line, which Python buffers where it goes into a pipe; then goes on until told."""
+
+    def perform(self, line: str) -> None:
+        print(line)
+        journal.write(f"printed {line}")
+        journal.wait_for_file(line)
+
+
 class Leaks(Job):
     """Leaves a language, a time zone and a transaction behind."""
 
