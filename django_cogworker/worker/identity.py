@@ -53,6 +53,8 @@ def host_facts() -> dict[str, str]:
     facts = {"hostname": host_name()}
     try:
         facts["boot_id"] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return facts  # the /proc of another namespace, where the numbers mean other processes
         facts["pid_namespace"] = os.readlink("/proc/self/ns/pid")
         facts["pid_start"] = process_start(os.getpid())
         where = "|".join((facts["hostname"], facts["boot_id"], facts["pid_namespace"]))

@@ -8,6 +8,7 @@ as alive: then the beats decide.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,20 @@ def is_gone(facts: dict[str, Any]) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return Path("/proc/self/stat").exists()  # without a /proc of our own nothing is proved
+        # Without a /proc of our own nothing is proved, and a /proc may hide processes of others.
+        return Path("/proc/self/stat").exists() and _is_free(pid)
     except OSError:
         return False
     fields = stat.rpartition(")")[2].split()
     return fields[0] in ("Z", "X", "x") or fields[19] != start
+
+
+def _is_free(pid: int) -> bool:
+    """Whether no process has that number; where we may not even ask, one has."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
