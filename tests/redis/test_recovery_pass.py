@@ -297,3 +297,22 @@ def test_g86_a_note_that_cannot_be_read_is_none(fleet, note):
     ((raw, due),) = fleet.client.zrange(fleet.keys.retry, 0, -1, withscores=True)
     assert (raw, due) == (payload("b", retry_count=1), 4000000000.5)
     assert fleet.client.get(fleet.keys.failed) == b"1"
+
+
+heard: list[tuple[str, str]] = []
+
+
+def hear(payload: dict[str, Any], error: BaseException) -> None:
+    heard.append((payload["jid"], type(error).__name__))
+
+
+def test_death_hooks_hear_once_from_the_recoverer_that_buried_the_job(fleet, settings):
+    settings.COGWORKER_DEATH_HANDLERS = [f"{__name__}.hear"]
+    heard.clear()
+    recoverers = [recoverer(get_store()) for _ in range(2)]
+    fleet.silent(LOST, "killer", orphanings=3)
+    fleet.silent(LOST, "failed")
+    entry = payload("failed", error_message="oh", retry_count=1)
+    fleet.client.hset(fleet.keys.workers(LOST), "=2", b"dead 1.0\n" + entry)
+    assert [look(each) for each in recoverers] == [2, 0]
+    assert sorted(heard) == [("failed", "JobFailedError"), ("killer", "JobOrphanedError")]
