@@ -46,6 +46,7 @@ OWN_FIELDS = frozenset(
         "interrupted_count",
         "interruptions",
         "orphanings",
+        "host_restarts",
         "cancelled",
         "unknown_since",
         "raw_payload",

@@ -6,10 +6,11 @@
 * It had started: it may have killed its worker. The first time it goes back to the front; from the
 second time it waits a while and then runs alone, so that it takes no neighbours along; beyond
 `COGWORKER_MAX_ORPHANINGS` it is buried.
-* The whole host went down: that does not count against its jobs.
+* The whole host went down: that does not count against its jobs, unless it happens again and again:
+  a container that its job killed may come back on another host under its name, or on one of its own.
 
-The count travels in the payload (`orphanings`) and is dropped when the job gets to an end of its
-own.
+The counts travel in the payload (`orphanings`, `host_restarts`) and are dropped when the job gets to
+an end of its own.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Orphan:
     ran: bool = False
 
 
-def count_of(payload: dict[str, Any]) -> int:
+def count_of(payload: dict[str, Any], name: str = "orphanings") -> int:
     """How often the job was running when its worker died."""
-    count = payload.get("orphanings", 0)
+    count = payload.get(name, 0)
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
 
@@ -78,8 +79,10 @@ def judge(held: Held, *, started: bool, counts: bool, limit: int, reason: str) -
     if job.get("at_most_once"):
         why = f"The worker died while this at-most-once job was running ({reason}); it is not run again."
         return _buried(ticket, queue, job, JobOrphanedError(why))
-    if not counts:
-        return Orphan(ticket, queue, "front", raw, priority, job=job)
+    restarts = count_of(job, "host_restarts")
+    if not counts and restarts < limit:
+        forgiven = encode({**job, "host_restarts": restarts + 1})
+        return Orphan(ticket, queue, "front", forgiven, priority, job=job)
     count = count_of(job) + 1
     if count > limit:
         why = f"The worker died {count} times while this job was running (the last time: {reason})."

@@ -132,6 +132,7 @@ def _end_of_run(record: dict[str, Any]) -> None:
     """Drop what counts for one stay on a queue or one run: the job came to an end of its own."""
     record.pop("enqueued_at", None)
     record.pop("orphanings", None)
+    record.pop("host_restarts", None)
 
 
 def interrupted(
