@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.killers.jobs import DIRECT, Kills, KillsInCompany
 from tests.oddjobs.jobs import Brief, OneShot, OneShotQuick, Timed
-from tests.process.dying import ready
-from tests.process.odd import KEYS, ODD
+from tests.process.dying import QUICK, ready
+from tests.process.odd import KEYS, ODD, Board
 from tests.support.memory import memory_limit
+from tests.support.namespaces import own_mounts
 from tests.support.waiting import wait_until
+from tests.support.worker import WorkerProcess
 
 KILLERS: dict[str, Any] = {"INSTALLED_APPS": [*ODD["INSTALLED_APPS"], "tests.killers"]}
 #: Two deaths are enough.
 STRICT = {**KILLERS, "COGWORKER_MAX_ORPHANINGS": 1}
+
+
+def is_over(worker: WorkerProcess, board: Board) -> bool:
+    """Whether the killer is buried, or at least the worker gone."""
+    return not worker.alive or board.client.zcard(KEYS.dead) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,6 +121,28 @@ def test_among_ten_running_and_many_fetched_jobs_only_the_killer_is_buried(
     assert board.failed == 1
     assert board.queue() == []
     assert board.client.zcard(KEYS.schedule) == 0
+
+
+@pytest.mark.timeout(120)
+def test_a_killer_is_buried_though_its_host_seems_to_start_anew_each_time(
+    start_worker, journal, board, tmp_path
+):
+    """SK-2: a dyno or a pod that comes back on another machine under its name, or a machine of its own
+    that starts anew with its worker. The first times are forgiven.
+    """
+    conf = {**STRICT, **QUICK, "INSTALLED_APPS": KILLERS["INSTALLED_APPS"]}
+    jid = Kills.perform_async("k", "SIGKILL")
+    for life in range(5):
+        boot = tmp_path / f"boot-{life}"
+        boot.write_text(f"00000000-0000-0000-0000-00000000000{life}\n")
+        mount = f'mount --bind {boot} /proc/sys/kernel/random/boot_id && exec "$@"'
+        python = (*own_mounts(), "sh", "-c", mount, "sh", sys.executable)
+        worker = start_worker("-c", "1", conf=conf, python=python)
+        wait_until(partial(is_over, worker, board), timeout=30)
+        if board.client.zcard(KEYS.dead):
+            break
+    assert "died 2 times" in board.dead(jid)["error_message"]
+    assert journal.lines() == ["killing k"] * 3
 
 
 def test_a_suspect_runs_with_no_other_job_beside_it(
