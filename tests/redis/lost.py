@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django_cogworker.conf import get_config
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import ExchangeRequest, Outgoing, Recovered, RecoverReply
+from django_cogworker.worker.death import DeathHooks
+from django_cogworker.worker.identity import Membership
+from django_cogworker.worker.outage import Outage
+from django_cogworker.worker.recovery import Recovery
 
 THRESHOLD = 60
 LOST = "lost:7:aaaaaaaaaaaa"
@@ -95,3 +100,21 @@ class Fleet:
             "presence": client.exists(keys.process(identity)),
         }
         return {name for name, is_there in found.items() if is_there}
+
+
+def recoverer(store: Store) -> Recovery:
+    config = get_config()
+    return Recovery(
+        store=store,
+        config=config,
+        membership=Membership(),
+        outage=Outage("redis"),
+        death=DeathHooks(config),
+        turned=lambda: None,
+    )
+
+
+def look(recovery: Recovery) -> int:
+    """A look that asks Redis, as every fifth second."""
+    recovery._next_survey = 0.0
+    return recovery.look()
