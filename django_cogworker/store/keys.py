@@ -116,6 +116,17 @@ class Keys:
         """sorted set with a TTL: score = time, member = a worker process that was lost (JSON)."""
         return f"{self.prefix}losses"
 
+    # What went wrong.
+
+    def quarantine(self, key: str) -> str:
+        """The beginning of the names of copies of a key that had the wrong type."""
+        return f"{self.prefix}quarantine:{key}"
+
+    @property
+    def quarantined(self) -> str:
+        """sorted set with a TTL: score = time, member = name of such a copy."""
+        return f"{self.prefix}quarantined"
+
     # Clients.
 
     def lane(self, lane: str) -> str:

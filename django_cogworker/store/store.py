@@ -20,6 +20,7 @@ from django_cogworker.store.connection import CALL_TIMEOUT, make_client
 from django_cogworker.store.errors import refuses_scripts
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.plain import PlainVerbs
+from django_cogworker.store.quarantine import Quarantine
 from django_cogworker.store.recovering import RecoveryVerbs
 from django_cogworker.store.scripted import ScriptedVerbs, text
 from django_cogworker.store.target import Target, resolve
@@ -61,6 +62,7 @@ class Store:
         )
         #: Finding dead workers and bringing back their jobs.
         self.recovering = RecoveryVerbs(self.client, self.keys, config)
+        self.quarantine = Quarantine(self.client, self.keys)
         self._plain = PlainVerbs(self.client, self.keys, config)
         self._verbs: Verbs = self._plain
         if config.fetch == "reliable":

@@ -194,6 +194,11 @@ class Held:
     marked: bool = False
     filed: Filed | None = None
 
+    @property
+    def has_run(self) -> bool:
+        """Whether it is known in Redis that it began."""
+        return self.marked or self.filed is not None
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recovered:

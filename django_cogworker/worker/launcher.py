@@ -30,8 +30,10 @@ from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.recovery import Recovery
 from django_cogworker.worker.scheduler import Scheduler
 from django_cogworker.worker.stacks import all_stacks
+from django_cogworker.worker.strays import Strays
 from django_cogworker.worker.supervision import GRACE, Loss, Supervision
 from django_cogworker.worker.threads import start_thread
+from django_cogworker.worker.upkeep import Upkeep
 from django_cogworker.worker.watchdog import Watchdog
 from django_cogworker.worker.words import GLANCE, Words
 
@@ -109,6 +111,20 @@ class Launcher:
             command=self._words.put,
             supervisor=supervisor,
         )
+        self._upkeep = Upkeep(
+            store=store,
+            config=config,
+            membership=self._membership,
+            outage=self._outage,
+            strays=Strays(
+                store=store,
+                fetcher=self._manager.fetcher,
+                hand=self._manager.hand,
+                membership=self._membership,
+            ),
+            turned=self._health.loop("upkeep"),
+        )
+        self._outage.wrong_type = self._upkeep.suspect
         self._membership.renewed = self._identity_renewed
         self._recovery = Recovery(
             store=store,
@@ -163,6 +179,7 @@ class Launcher:
         self._manager.start(quiet=self._heartbeat.quiet)
         start_thread("scheduler", self._scheduler.loop)
         start_thread("recovery", self._recovery.loop)
+        start_thread("upkeep", self._upkeep.loop)
         queues = ", ".join(
             each.name if each.weight == 1 else f"{each.name} x{each.weight}"
             for each in self._config.queues
@@ -310,6 +327,7 @@ class Launcher:
         self._end_health()
         self._scheduler.end()
         self._recovery.end()
+        self._upkeep.end()
         self._heartbeat.end()
         if self._heartbeat_thread is not None:
             # A beat that is still under way would bring the presence back.

@@ -12,6 +12,7 @@ import logging
 import random
 import threading
 import time
+from collections.abc import Callable
 
 import redis
 
@@ -42,11 +43,15 @@ class Outage:
         #: Redis answers, but refuses writes (READONLY, OOM …): only a write shows that it is over.
         self._refusing = False
         self._told: dict[str, float] = {}
+        #: Called when an error says that a key has the wrong type.
+        self.wrong_type: Callable[[], None] = lambda: None
 
     def failed(self, doing: str, error: BaseException) -> None:
         """Note that `doing` failed. Redis being away is told once; any other error in full."""
         now = time.monotonic()
         if not is_unavailable(error):
+            if "WRONGTYPE" in str(error):
+                self.wrong_type()
             if self._is_news(f"{doing}: {error}", now):
                 logger.error("%s failed: %s", doing, error, exc_info=error)
             return

@@ -370,6 +370,7 @@ def test_server_middleware_wraps_the_job_and_its_errors_are_the_jobs(start_worke
     assert not board.in_sets(jid)
 
 
+@pytest.mark.usefixtures("no_renames")
 @pytest.mark.parametrize("bad", ["retry", "dead"])
 def test_a_set_of_the_wrong_type_delays_only_what_belongs_there(start_worker, journal, board, bad):
     """H100, H108, E53"""

@@ -13,6 +13,7 @@ call is made again, with the same tickets.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import time
@@ -48,7 +49,15 @@ MOST_FETCHED = 1000
 #: How long a settlement waits that Redis could not carry out (a key of the wrong type) before it is tried again.
 LATER = 5.0
 
+#: The same while the worker stops.
+LATER_AT_STOP = 0.5
+
 _TOKEN, _LOOK, _WAKE = object(), object(), object()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Stray:
+    unit: Unit
 
 
 class Fetcher:
@@ -137,6 +146,14 @@ class Fetcher:
         self._events.put(_WAKE)
         self.listener.end()
 
+    def give_back_stray(self, unit: Unit) -> None:
+        """A job that Redis holds for us and nobody here knew of goes back to its queue."""
+        self._events.put(_Stray(unit))
+
+    def is_ended(self, ticket: int) -> bool:
+        """Whether the job's end is known here and on its way to Redis."""
+        return ticket in self._ended_tickets
+
     @property
     def unsettled(self) -> int:
         """How many jobs Redis still believes to be in progress here, as far as we know."""
@@ -222,6 +239,8 @@ class Fetcher:
             self._token = True
         elif event is _LOOK:
             self._look = True
+        elif type(event) is _Stray:
+            self._adopt(event.unit)
         elif event is not _WAKE:
             unit, settlement = event
             if self._is_ours(unit):
@@ -229,6 +248,12 @@ class Fetcher:
             elif settlement.done is not None:
                 settlement.verdict = 0
                 settlement.done.set()
+
+    def _adopt(self, unit: Unit) -> None:
+        if unit.identity == self._membership.identity and unit.ticket not in self.held:
+            self.held[unit.ticket] = unit
+            self._unfinished += 1
+            self._note((unit, settlements.given_back(unit)))
 
     def _is_ours(self, unit: Unit) -> bool:
         """Whether the job's end still counts: not after the worker gave it up, nor after a burial."""
@@ -356,7 +381,7 @@ class Fetcher:
         """Redis could not settle this job now: it is tried again later, and nobody waits for it."""
         self._outage.failed("Settling a job", redis.ResponseError(problem))
         self._later.append(settlement)
-        self._later_at = time.monotonic() + LATER
+        self._later_at = time.monotonic() + (LATER if self._open else LATER_AT_STOP)
         settlement.verdict = problem
         if settlement.done is not None:
             settlement.done.set()
