@@ -69,6 +69,7 @@ class RecoveryVerbs:
                         taken.payload,
                         ticket in marked,
                         _read_filed(ends.get(ticket)),
+                        ticket in ends,
                     )
                 )
         return held
@@ -146,13 +147,15 @@ class RecoveryVerbs:
             args.append(each.payload)
             items.append(
                 {
-                    "t": str(each.ticket),
+                    "t": str(each.held.ticket),
                     "d": each.disposition,
                     "p": len(args),
                     "s": each.delay,
                     "k": plan.queue(each.queue) if each.disposition == "front" else 0,
                     "r": each.priority,
                     "q": each.queue,
+                    "m": int(each.held.marked),
+                    "f": int(each.held.noted),
                     "e": plan.effects(each.effects),
                 }
             )

@@ -193,20 +193,22 @@ class Held:
     payload: bytes
     marked: bool = False
     filed: Filed | None = None
+    #: Whether there is such a note at all; it may be unreadable.
+    noted: bool = False
 
     @property
     def has_run(self) -> bool:
         """Whether it is known in Redis that it began."""
-        return self.marked or self.filed is not None
+        return self.marked or self.noted
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recovered:
-    """A job of a dead worker on its way to where it belongs. `delay` in seconds; for `retry` the due
-    time.
+    """A job of a dead worker, as it was read, on its way to where it belongs. `delay` in seconds; for
+    `retry` the due time.
     """
 
-    ticket: int
+    held: Held
     disposition: Literal["front", "schedule", "retry", "dead"]
     payload: bytes
     queue: str

@@ -25,6 +25,8 @@ class Unit:
     offered: float = 0.0
     #: Whether its start was written down in Redis; the mark goes when the job is settled.
     marked: bool = False
+    #: The stop has put it back or buried it: whoever has not begun with it must not any more.
+    given_up: bool = False
     #: The decoded job once it runs; for stacks, pages and the requeue at a stop.
     job: dict[str, object] | None = None
 

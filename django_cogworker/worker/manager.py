@@ -158,6 +158,7 @@ class Manager:
         """
         running = sorted(self.hand.running.values(), key=lambda unit: unit.ticket, reverse=True)
         for unit in running:
+            unit.given_up = True  # before anything else is read of it: see `Processor._start`
             self.fetcher.settle(unit, self._abandoned(unit))
         return len(running)
 
@@ -169,7 +170,7 @@ class Manager:
 
     def _abandoned(self, unit: Unit) -> Settlement:
         job = unit.job
-        if job is not None and job.get("at_most_once"):
+        if job is not None and unit.marked:
             error = JobOrphanedError(
                 "The worker stopped while this at-most-once job was running; it is not run again."
             )

@@ -128,6 +128,8 @@ class Processor:
     def _start(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
         if payload.get("at_most_once") and not self._mark_started(unit):
             return
+        if unit.given_up:  # by the stop, in this very moment
+            return
         self._run(unit, payload, definition)
 
     def _mark_started(self, unit: Unit) -> bool:

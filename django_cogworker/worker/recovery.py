@@ -237,7 +237,7 @@ class Recovery:
                 host=str(facts.get("host_id", "")),
                 gone=gone,
                 threshold=self._config.orphan_threshold,
-                orphans=[self._to_move(each) for each in orphans],
+                orphans=[self._to_move(*each) for each in zip(held, orphans, strict=True)],
             )
             if not reply.dead:
                 return -1
@@ -272,7 +272,7 @@ class Recovery:
             reason=reason,
         )
 
-    def _to_move(self, orphan: Orphan) -> Recovered:
+    def _to_move(self, held: Held, orphan: Orphan) -> Recovered:
         effects: tuple[Effect, ...] = ()
         if orphan.job is not None and orphan.ran:
             outcome = "retrying" if orphan.fate == "retry" else "dead"
@@ -286,7 +286,7 @@ class Recovery:
             for hook in self._hooks:
                 effects += self._ask(hook, orphan.job, orphan.fate)
         return Recovered(
-            orphan.ticket,
+            held,
             orphan.fate,
             orphan.payload,
             orphan.queue,

@@ -37,13 +37,10 @@ class Rules:
     hand_decides: bool = True
     #: mark_started.lua asks whether the ticket is still held.
     mark_asks: bool = True
-
-    # Not the rules of the code today: two that it lacks.
-
     #: recover.lua moves a job only if it is marked as started or not, as the recoverer read it.
-    recover_compares_mark: bool = False
-    #: A processor starts no at-most-once job that the stop has settled over its head.
-    given_up_is_not_started: bool = False
+    recover_compares_mark: bool = True
+    #: A processor starts no job that the stop has settled over its head.
+    given_up_is_not_started: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

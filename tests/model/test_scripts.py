@@ -17,6 +17,7 @@ from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import (
     Beat,
     ExchangeRequest,
+    Held,
     Move,
     Outgoing,
     Recovered,
@@ -165,7 +166,6 @@ class Both:
         dead = self.chance.random() < 0.5
         fates: tuple[Fate, ...] = ("front", "retry", "dead")
         read = [*(each for each in own.entries if self.chance.random() < 0.7), Entry(90, 0)]
-        # Whether it was marked when the recoverer read it makes no difference to the script of today.
         orphans = [
             Orphan(each.ticket, each.job, self.chance.random() < 0.5, self.chance.choice(fates))
             for each in read
@@ -184,9 +184,9 @@ class Both:
     @staticmethod
     def _recovered(identity: int, orphan: Orphan) -> Recovered:
         text = payload(orphan.job, identity, orphan.ticket)
-        if orphan.fate == "retry":
-            return Recovered(orphan.ticket, "schedule", text, "default")
-        return Recovered(orphan.ticket, orphan.fate, text, "default")
+        fate = "schedule" if orphan.fate == "retry" else orphan.fate
+        held = Held(orphan.ticket, "default", text, orphan.marked)
+        return Recovered(held, fate, text, "default")
 
     def _any_identity(self) -> tuple[int, Identity]:
         identity = self.chance.randrange(IDENTITIES)

@@ -109,23 +109,19 @@ VARIANTS = (
     ),
     Variant(
         "marking a start without a look at the ticket starts twice",
-        Rules(mark_asks=False, recover_compares_mark=True),
-        Size(at_most_once=True, verdicts=1),
-        invariants.MORE_THAN_ONCE,
-    ),
-)
-
-#: What the code does not rule out today, with the rules under which it could not happen.
-LACKING = (
-    Variant(
-        "a job that is marked between a recoverer's look and its script starts twice",
-        Rules(recover_compares_mark=True),
+        Rules(mark_asks=False),
         Size(at_most_once=True, verdicts=1),
         invariants.MORE_THAN_ONCE,
     ),
     Variant(
-        "a job that the stop gives back before it is looked at starts twice",
-        Rules(given_up_is_not_started=True),
+        "recovering without a look at the mark starts twice what began meanwhile",
+        Rules(recover_compares_mark=False),
+        Size(at_most_once=True, verdicts=1),
+        invariants.MORE_THAN_ONCE,
+    ),
+    Variant(
+        "a processor that does not ask starts what the stop has given back",
+        Rules(given_up_is_not_started=False),
         Size(at_most_once=True, stops=1),
         invariants.MORE_THAN_ONCE,
     ),

@@ -54,12 +54,12 @@ def _stopping(state: State, place: int, rules: Rules, size: Size) -> Iterator[St
 
 
 def _abandon(state: State, place: int, size: Size) -> State:
-    """Settle what runs over the head of its processor. An at-most-once job that is known to be one
-    is buried; one that was not looked at yet goes back.
+    """Settle what runs over the head of its processor. An at-most-once job that began is buried; one
+    that did not yet, as far as is known, goes back.
     """
     worker = state.workers[place]
     run = worker.runs[0]
-    end: End = "dead" if size.at_most_once and run.phase != "taken" else "front"
+    end: End = "dead" if size.at_most_once and run.phase == "running" else "front"
     held = tuple(
         each._replace(end=end) if each.ticket == run.ticket and not each.end else each
         for each in worker.held

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from django_cogworker.store.store import get_store
-from django_cogworker.store.values import Beat, Effect, Recovered
+from django_cogworker.store.values import Beat, Effect, Held, Recovered
 from tests.redis.lost import LOST, Fleet, payload
 
 ALIVE, DEAD = False, True
@@ -18,12 +18,16 @@ def fleet(redis_url: str) -> Fleet:
     return Fleet(get_store())
 
 
+def held(ticket: int, *, marked: bool = False) -> Held:
+    return Held(ticket, "default", b"", marked)
+
+
 def front(ticket: int, name: str, queue: str = "default") -> Recovered:
-    return Recovered(ticket, "front", payload(name), queue)
+    return Recovered(held(ticket), "front", payload(name), queue)
 
 
 def buried(ticket: int, name: str, *effects: Effect) -> Recovered:
-    return Recovered(ticket, "dead", payload(name), "default", effects=effects)
+    return Recovered(held(ticket), "dead", payload(name), "default", effects=effects)
 
 
 # -- who is dead
@@ -114,7 +118,7 @@ def test_sk14_a_job_that_is_gone_is_not_brought_back(fleet):
     """SK-14: neither its payload nor its effects; another recoverer or a late end was quicker."""
     fleet.silent(LOST, "a", "b")
     effect = Effect("hincrby", "seen", ("n", 1))
-    first = Recovered(1, "front", payload("a"), "default", effects=(effect,))
+    first = Recovered(held(1), "front", payload("a"), "default", effects=(effect,))
     assert fleet.recover(first, buried(2, "b", effect)).verdicts == [1, 1]
     again = fleet.recover(first, buried(2, "b", effect))
     assert (again.dead, list(again.verdicts), again.left) == (True, [0, 0], 0)
@@ -159,6 +163,20 @@ def test_e52_a_broken_queue_keeps_its_own_job_and_no_other(fleet):
     assert fleet.knows(LOST) == set()
 
 
+def test_what_began_or_failed_after_it_was_read_is_left_to_be_read_anew(fleet):
+    """The recoverer decided for a job that had not begun. It may run at most once, and its worker lives."""
+    fleet.silent(LOST, "a", "b", "c")
+    workers = fleet.keys.workers(LOST)
+    fleet.client.hset(workers, "!1", 1)
+    fleet.client.hset(workers, "=2", b"dead 1\n" + payload("b"))
+    reply = fleet.recover(front(1, "a"), front(2, "b"), front(3, "c"))
+    assert (reply.dead, list(reply.verdicts), reply.left) == (True, [0, 0, 1], 4)
+    assert fleet.queued() == ["c"]
+    marked = Recovered(held(1, marked=True), "dead", payload("a"), "default")
+    assert fleet.recover(marked).verdicts == [1]
+    assert [each["jid"] for each in fleet.dead()] == ["a"]
+
+
 @pytest.mark.parametrize("fate", ["schedule", "dead"])
 def test_g69_g72_a_burial_is_one_step_or_none(fleet, fate):
     """G69, G72: no half-done entry that a later pass would have to complete."""
@@ -166,7 +184,7 @@ def test_g69_g72_a_burial_is_one_step_or_none(fleet, fate):
     key = getattr(fleet.keys, fate)
     fleet.client.set(key, "text")
     effect = Effect("hincrby", "seen", ("n", 1))
-    orphan = Recovered(1, fate, payload("a"), "default", delay=5, effects=(effect,))
+    orphan = Recovered(held(1), fate, payload("a"), "default", delay=5, effects=(effect,))
     assert "WRONGTYPE" in str(fleet.recover(orphan).verdicts[0])
     assert fleet.held() == 1
     assert fleet.client.exists(fleet.keys.failed, "seen") == 0

@@ -9,10 +9,11 @@
 --       5 bound of the dead set   6 age limit of the dead set in seconds
 --       7 JSON list of what to do with each job: {t: ticket, d: 'front', 'schedule', 'retry' or 'dead', p: index of the
 --         payload in ARGV, s: delay in seconds (for 'retry' the due time), k: index of the queue's list in KEYS,
---         r: priority, q: queue, e: [effects]}
+--         r: priority, q: queue, m: 1 where it was marked as started when it was read, f: 1 where its failure was
+--         noted, e: [effects]}
 --       then the payloads
 -- Returns {dead, verdicts, jobs it still holds}: dead 0 means that it lives, and nothing was done. A verdict is 1, 0 (the
---       job was not there any more: another recoverer was quicker) or an error text (it stays where it is).
+--       job was not there any more, or not as it was read: read it anew) or an error text (it stays where it is).
 --
 -- Judging and moving are one step, so two recoverers cannot both act. The tombstone is set with the first judgement: from
 -- then on the dead one gets no job, and a late packet of it strands nothing.
@@ -42,6 +43,9 @@ local failed = 0
 
 local function move(item)
   if redis.call('HEXISTS', workers, item.t) == 0 then return 0 end
+  -- It began, or failed, after the caller had read it: what the caller decided is not for such a job.
+  if redis.call('HEXISTS', workers, '!' .. item.t) ~= item.m then return 0 end
+  if redis.call('HEXISTS', workers, '=' .. item.t) ~= item.f then return 0 end
   local payload, problem = ARGV[item.p], nil
   if item.d == 'front' then
     redis.pcall('SADD', KEYS[13], item.q)
