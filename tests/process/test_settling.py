@@ -225,9 +225,9 @@ def test_h110_a_failure_that_could_not_be_filed_outlives_its_worker(
     assert (entry["error_class"], entry["error_message"]) == (HERE + "Odd", "oh")
     assert entry["retry_count"] == 1
     assert "orphanings" not in entry
-    board.wait_until_settled()
     Append.perform_async("after")
     journal.wait_for("after")
+    board.wait_until_settled()
     assert journal.count("ran a 1") == 1
     assert len(journal.lines()) == (4 if place == "dead" else 2)
     assert (board.processed, board.failed) == (1, 1)
