@@ -105,10 +105,10 @@ class Injector:
     def _pid_of(self, fault: Fault) -> int:
         if fault.target not in CHILDREN:
             return self._slot_of(fault).pid
-        place = CHILDREN.index(fault.target)
-        if not self._fleet.workers[SUPERVISED].alive or len(self._fleet.children()) <= place:
+        children = self._fleet.children() if self._fleet.workers[SUPERVISED].alive else []
+        if not children:
             raise Missed
-        return self._fleet.children()[place]
+        return children[CHILDREN.index(fault.target) % len(children)]
 
     def _kill_worker(self, fault: Fault) -> Heal:
         if fault.target in self._fleet.workers:

@@ -22,6 +22,8 @@ from tests.support.waiting import wait_until
 
 TICK = 0.02
 AGAIN = 0.2
+#: Seconds that a fault waits for its target to be there again.
+PATIENCE = 3.0
 #: The first beat of a worker on a busy machine takes a while.
 READY = 60.0
 WORKERS = 4
@@ -95,10 +97,9 @@ class Trial:
     # -- the faults
 
     def _strike(self) -> None:
-        begin = time.monotonic()
+        self._begun = time.monotonic()
         ahead = list(self.faults)
-        while time.monotonic() - begin < self.seconds:
-            elapsed = time.monotonic() - begin
+        while (elapsed := time.monotonic() - self._begun) < self.seconds:
             while ahead and ahead[0].at <= elapsed:
                 self._begin(ahead.pop(0))
             if self._again and time.monotonic() >= self._again[0][0]:
@@ -111,6 +112,9 @@ class Trial:
         try:
             heal = self._injector.begin(fault)
         except Missed:
+            if time.monotonic() - self._begun < fault.at + PATIENCE:
+                self._again.append((time.monotonic() + AGAIN, fault))
+                return
             self._missed[fault.kind] += 1
             self._note("missed", fault)
             return
