@@ -1,4 +1,4 @@
-"""Jobs that take their worker along, in all the ways that happen."""
+"""Jobs that take their worker along, in all the ways that happen, and some that see it come back."""
 
 from __future__ import annotations
 
@@ -92,3 +92,12 @@ class FailsLate(Job):
             journal.write(f"failing {name} {run}")
             raise ValueError("late")
         journal.write(f"finished {name} {run}")
+
+
+class WaitLong(Job):
+    """Wait through an outage for the file `name`."""
+
+    def perform(self, name: str) -> None:
+        journal.write(f"started {name}")
+        journal.wait_for_file(name, timeout=300)
+        journal.write(f"finished {name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django_cogworker.store.scripts import script
@@ -13,9 +14,11 @@ from tests.support.project import Journal
 from tests.support.waiting import wait_until
 from tests.support.worker import WorkerProcess
 
+#: The worker knows the odd jobs, and those of `tests/killers`.
+KILLERS: dict[str, Any] = {"INSTALLED_APPS": [*ODD["INSTALLED_APPS"], "tests.killers"]}
 #: Judged silent after six seconds, and a beat a second.
 THRESHOLD = 6
-QUICK: dict[str, Any] = {**ODD, "COGWORKER_ORPHAN_THRESHOLD": THRESHOLD}
+QUICK: dict[str, Any] = {**KILLERS, "COGWORKER_ORPHAN_THRESHOLD": THRESHOLD}
 #: Seconds from the death to the new run: where the process can be looked at, and elsewhere.
 SEEN = 2.0
 UNSEEN = THRESHOLD + 10.0
@@ -26,6 +29,17 @@ ELSEWHERE = {"DYNO": "another-host"}
 def ready(worker: WorkerProcess) -> str:
     """Wait until the worker works; its identity."""
     return worker.wait_for_line(r"works as (\S+): ")[1]
+
+
+def stand_still(worker: WorkerProcess) -> None:
+    """Stop it (SIGSTOP) and wait until it really stands: the signal alone does not wait."""
+    worker.pause()
+    threads = Path(f"/proc/{worker.pid}/task")
+    wait_until(lambda: all(state(each / "stat") == "T" for each in threads.iterdir()))
+
+
+def state(stat: Path) -> str:
+    return stat.read_text().rpartition(")")[2].split()[0]
 
 
 def seconds_until(happens: Callable[[], object]) -> float:

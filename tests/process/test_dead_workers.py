@@ -12,6 +12,7 @@ from itertools import count
 import pytest
 
 from django_cogworker.worker.heartbeat import INTERVAL
+from tests.killers.jobs import WaitLong
 from tests.oddjobs.clocks import FILE as CLOCK
 from tests.process.dying import (
     ELSEWHERE,
@@ -24,6 +25,7 @@ from tests.process.dying import (
     ready,
     rerun_after,
     seconds_until,
+    stand_still,
     tombstones,
     wait_for_call,
 )
@@ -42,16 +44,24 @@ def test_a_neighbour_that_has_seen_the_worker_brings_its_job_back_within_two_sec
     start_worker, journal, board
 ):
     """G81: by the process that is gone, with the default threshold of a minute."""
-    Wait.perform_async("a")
-    victim = start_worker("-c", "1")
-    journal.wait_for("started a")
-    wait_for_call(board, "survey", lambda: start_worker("-c", "1"))
-    # The survey names the victim; now the look of each second will miss it.
-    assert rerun_after(journal, "started a", victim.kill) < SEEN
-    journal.release("a")
-    journal.wait_for("finished a")
+    for name in "abc":
+        Wait.perform_async(name)
+    victims = [start_worker("-c", "1") for _ in "abc"]
+    for name in "abc":
+        journal.wait_for(f"started {name}")
+    wait_for_call(board, "survey", lambda: start_worker("-c", "3"))
+    # The survey names them; now the look of each second misses them.
+    begun = time.monotonic()
+    for each in victims:
+        each.kill()
+    for name in "abc":
+        journal.wait_for(f"started {name}", times=2)
+    assert time.monotonic() - begun < SEEN
+    for name in "abc":
+        journal.release(name)
+        journal.wait_for(f"finished {name}")
     board.wait_until_settled()
-    assert board.processed == 1
+    assert board.processed == 3
 
 
 def test_a_supervisor_brings_the_job_of_a_lost_worker_back_within_two_seconds(
@@ -142,7 +152,7 @@ def run_through_an_outage(start_worker, journal, board, proxies, threshold, outa
     conf = {**QUICK, "COGWORKER_ORPHAN_THRESHOLD": threshold}
     workers = []
     for number, proxy in enumerate(proxies):
-        Wait.perform_async(f"j{number}")
+        WaitLong.perform_async(f"j{number}")
         env = {"DYNO": f"host-{number}"}
         workers.append(start_worker("-c", "1", conf=conf, env=env, url=proxy.url))
         journal.wait_for(f"started j{number}")
@@ -195,7 +205,7 @@ def test_a_worker_that_stands_still_for_less_than_the_threshold_stays_who_it_is(
     identity = ready(still)
     other = start_worker("-c", "1", conf=QUICK)
     ready(other)
-    still.pause()
+    stand_still(still)
     let_time_pass(board, THRESHOLD - 2)
     wait_for_call(board, "survey")
     before = board.client.zscore(KEYS.beats, identity)
@@ -257,7 +267,8 @@ def test_burst_workers_with_short_lives_bring_back_what_another_host_left(
         worker.wait()
         if journal.count("finished left"):
             break
-        assert time.monotonic() - begun < 12 + 10, "nobody brings it back"
+        # A slow start of the first one may look like a gap: then one threshold more.
+        assert time.monotonic() - begun < 2 * 12 + 10, "nobody brings it back"
     assert number > 1
     assert journal.count("started left") == 2
     board.wait_until_settled()

@@ -6,20 +6,18 @@ import json
 import sys
 import time
 from functools import partial
-from typing import Any
 
 import pytest
 
 from tests.killers.jobs import DIRECT, Kills, KillsInCompany
 from tests.oddjobs.jobs import Brief, OneShot, OneShotQuick, Timed
-from tests.process.dying import QUICK, ready
+from tests.process.dying import KILLERS, QUICK, ready
 from tests.process.odd import KEYS, ODD, Board
 from tests.support.memory import memory_limit
 from tests.support.namespaces import own_mounts
 from tests.support.waiting import wait_until
 from tests.support.worker import WorkerProcess
 
-KILLERS: dict[str, Any] = {"INSTALLED_APPS": [*ODD["INSTALLED_APPS"], "tests.killers"]}
 #: Two deaths are enough.
 STRICT = {**KILLERS, "COGWORKER_MAX_ORPHANINGS": 1}
 
@@ -130,7 +128,7 @@ def test_a_killer_is_buried_though_its_host_seems_to_start_anew_each_time(
     """SK-2: a dyno or a pod that comes back on another machine under its name, or a machine of its own
     that starts anew with its worker. The first times are forgiven.
     """
-    conf = {**STRICT, **QUICK, "INSTALLED_APPS": KILLERS["INSTALLED_APPS"]}
+    conf = {**STRICT, **QUICK}
     jid = Kills.perform_async("k", "SIGKILL")
     for life in range(5):
         boot = tmp_path / f"boot-{life}"

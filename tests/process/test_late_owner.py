@@ -11,13 +11,10 @@ import pytest
 from django_cogworker.store.scripts import script
 from tests.killers.jobs import FailsLate
 from tests.oddjobs.jobs import OneShotQuick
-from tests.process.dying import QUICK, identities, ready, tombstones, wait_for_call
+from tests.process.dying import QUICK, identities, ready, stand_still, tombstones, wait_for_call
 from tests.process.odd import KEYS
-from tests.process.test_killers import KILLERS
 from tests.project.jobs import Append, Wait
 from tests.support.waiting import wait_until
-
-CONF = {**QUICK, **KILLERS}
 
 
 def check_it_goes_on(late: Any, old: str, journal: Any, board: Any) -> str:
@@ -38,15 +35,15 @@ def check_it_goes_on(late: Any, old: str, journal: Any, board: Any) -> str:
 def test_a_late_success_does_not_acknowledge_the_new_run(start_worker, journal, board, first):
     """SK-14: whoever ends first, the job counts once, and stays in progress while the new one runs."""
     Wait.perform_async("a")
-    late = start_worker("-c", "1", conf=CONF)
+    late = start_worker("-c", "1", conf=QUICK)
     old = ready(late)
     journal.wait_for("started a")
-    other = start_worker("-c", "1", conf=CONF)
+    other = start_worker("-c", "1", conf=QUICK)
     new_owner = ready(other)
-    late.pause()
+    stand_still(late)
     journal.wait_for("started a", times=2, timeout=30)
     if first == "the late owner":
-        other.pause()
+        stand_still(other)
         late.resume()
         journal.release("a")
         journal.wait_for("finished a")
@@ -75,12 +72,12 @@ def test_a_late_success_does_not_acknowledge_the_new_run(start_worker, journal, 
 def test_a_late_failure_writes_nothing(start_worker, journal, board, retry):
     """SK-14: no retry, no burial, no record of the attempt, no death hook; the new run counts."""
     jid = FailsLate.set(retry=retry).perform_async("a")
-    late = start_worker("-c", "1", conf=CONF)
+    late = start_worker("-c", "1", conf=QUICK)
     old = ready(late)
     journal.wait_for("started a 1")
-    other = start_worker("-c", "1", conf=CONF)
+    other = start_worker("-c", "1", conf=QUICK)
     ready(other)
-    late.pause()
+    stand_still(late)
     journal.wait_for("started a 2", timeout=30)
     late.resume()
     journal.release("fail")
@@ -117,7 +114,7 @@ def freeze_at(proxy: Any, name: str) -> Callable[[], bool]:
 
 def bury(start_worker: Any, board: Any, identity: str) -> Any:
     """Another worker takes it for dead; that one is returned."""
-    other = start_worker("-c", "1", conf=CONF)
+    other = start_worker("-c", "1", conf=QUICK)
     ready(other)
     wait_until(
         lambda: KEYS.tombstone(identity).encode() in tombstones(board),
@@ -132,7 +129,7 @@ def test_a_fetch_that_arrives_after_the_burial_strands_nothing(
 ):
     """The packet is on its way while others take its sender for dead; then a job comes, then it."""
     proxy = make_proxy(redis_url)
-    late = start_worker("-c", "2", conf=CONF, url=proxy.url)
+    late = start_worker("-c", "2", conf=QUICK, url=proxy.url)
     old = ready(late)
     held = freeze_at(proxy, "exchange")
     wait_until(held, message="a look for jobs")  # without any news it looks every two seconds
@@ -151,7 +148,7 @@ def test_a_start_mark_that_arrives_after_the_burial_starts_nothing(
 ):
     """DR-12: an at-most-once job that was about to start here has run elsewhere meanwhile."""
     proxy = make_proxy(redis_url)
-    late = start_worker("-c", "1", conf=CONF, url=proxy.url)
+    late = start_worker("-c", "1", conf=QUICK, url=proxy.url)
     old = ready(late)
     held = freeze_at(proxy, "mark_started")
     OneShotQuick.perform_async("once")
@@ -172,10 +169,10 @@ def test_a_worker_that_was_taken_for_dead_still_tells_which_jobs_had_started(
 ):
     """Its second death is judged as well as its first: what had not started is innocent."""
     Wait.perform_async("a")
-    late = start_worker("-c", "2", conf=CONF)
+    late = start_worker("-c", "2", conf=QUICK)
     old = ready(late)
     journal.wait_for("started a")
-    late.pause()
+    stand_still(late)
     other = bury(start_worker, board, old)
     journal.wait_for("started a", times=2)
     late.resume()
@@ -186,16 +183,16 @@ def test_a_worker_that_was_taken_for_dead_still_tells_which_jobs_had_started(
     # A job in its hash that no processor has: as if the reply to its fetch were on its way.
     Wait.perform_async("b")
     journal.wait_for("started b")
-    late.pause()
+    stand_still(late)
     (ticket,) = board.client.hkeys(KEYS.workers(new))
     value = board.client.hget(KEYS.workers(new), ticket)
     innocent = value.replace(b'"b"', b'"c"')
     board.client.hset(KEYS.workers(new), str(int(ticket) + 1), innocent)
     late.kill()
-    fresh = start_worker("-c", "2", conf=CONF)
+    fresh = start_worker("-c", "2", conf=QUICK)
     journal.wait_for("started b", times=2)
     journal.wait_for("started c")
-    fresh.pause()
+    stand_still(fresh)
     counts = {}
     for raw in board.client.hvals(KEYS.workers(ready(fresh))):
         counts[b'"b"' in raw] = b'"orphanings"' in raw

@@ -19,11 +19,13 @@ from tests.process.dying import (
     QUICK,
     THRESHOLD,
     UNSEEN,
+    check_nobody_died,
     facts,
     identities,
     let_time_pass,
     ready,
     tombstones,
+    wait_for_call,
 )
 from tests.process.odd import KEYS
 from tests.project.jobs import Wait
@@ -97,6 +99,33 @@ def test_two_containers_with_one_name_and_one_pid_each(start_worker, journal, bo
     board.wait_until_settled()
     assert journal.count("started living") == 1
     assert identities(board) == {identity}
+
+
+@pytest.mark.parametrize("difference", list(DIFFERENCES)[1:])
+def test_what_differs_in_boot_or_namespace_is_not_looked_up_here(difference):
+    """Its pid means another process there than here."""
+    own = host_facts()
+    assert same_host(own, own)
+    assert not same_host({**own, **DIFFERENCES[difference]}, own)
+    assert not same_host({**own, "hostname": "another"}, own)
+
+
+def test_a_living_worker_of_another_container_is_not_judged_by_our_processes(
+    start_worker, journal, board
+):
+    """Not even where Redis believes that it lives on our host."""
+    Wait.perform_async("a")
+    inside = start_worker("-c", "1", conf=QUICK, python=(*own_pids(), sys.executable))
+    journal.wait_for("started a")
+    outside = start_worker("-c", "1", conf=QUICK)
+    host = facts(board, ready(outside))["host_id"]
+    board.client.sadd(KEYS.host(host), ready(inside))
+    for _ in range(2):
+        wait_for_call(board, "survey")
+    check_nobody_died(board, inside, outside)
+    journal.release("a")
+    journal.wait_for("finished a")
+    assert journal.count("started a") == 1
 
 
 def told_by(prefix: tuple[str, ...], code: str, *args: str) -> Any:
