@@ -104,6 +104,26 @@ def test_a_wrong_key_of_one_job_in_a_batch_of_fifty_is_that_jobs_trouble(
     board.wait_until_settled()
 
 
+@pytest.mark.usefixtures("no_renames")
+def test_what_a_stop_left_in_progress_comes_back_when_its_process_is_gone(
+    start_worker, journal, board
+):
+    """Nobody waits for the threshold, which is a minute here."""
+    worker = start_worker("-c", "1", "-q", "low", conf=HASTY)
+    Wait.set(queue="low").perform_async("w")
+    journal.wait_for("started w")
+    queue = KEYS.queue("low").jobs
+    board.client.set(queue, "text")
+    assert worker.stop() == 0
+    assert "did not confirm the end of 1 jobs" in worker.output
+    assert board.in_progress() == 1
+    board.client.delete(queue)
+    start_worker("-c", "1", "-q", "low")
+    journal.wait_for("started w", times=2)
+    journal.release("w")
+    board.wait_until_settled()
+
+
 def test_dr3_a_worker_whose_script_fails_goes_on_when_it_does_not_any_more(
     start_worker, journal, board
 ):

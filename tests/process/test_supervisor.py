@@ -34,8 +34,13 @@ def living() -> set[int]:
 
 def wait_for_workers(number: int, *, other_than: Set[int] = frozenset()) -> set[int]:
     """Wait until so many workers live, none of them one of `other_than`."""
+
+    def are_there() -> bool:
+        now = living()  # once: between two looks one of them may go
+        return len(now) == number and not now & other_than
+
     wait_until(
-        lambda: len(living()) == number and not living() & other_than,
+        are_there,
         timeout=30,
         message=lambda: f"{number} workers other than {other_than}, not {living()}",
     )
