@@ -3,17 +3,61 @@
 A feature brings options, middleware, hooks into the life of a job, and data (guards, effects) that
 the core's scripts carry out in the same step as the move itself. It brings no Lua of its own into
 them. A method that a feature does not override costs nothing: the core asks only those who answer.
+
+A job's life, as features see it: `pushed` → `graduated`, if it was scheduled → `admit` → its middleware →
+`note` and `settled` → … Besides that `requeued` by a stop, `recovered` from a dead worker, `removed` by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
 
 from django_cogworker.client.hooks import PushParts
 from django_cogworker.jobs.context import Listener
 from django_cogworker.jobs.options import Option
 from django_cogworker.store.values import Effect
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """How one run of a job ended.
+
+    `outcome`: `finished`, `retrying`, `dead`, `killed`, `discarded`, `waiting` (it could not run here or
+    now, and comes back), or what a feature refused it with. `began_at` is the host's time in epoch
+    seconds, 0 where it did not run here; `seconds` how long it took; `delay` the seconds to its next try.
+    """
+
+    payload: dict[str, Any]
+    outcome: str
+    began_at: float = 0.0
+    seconds: float = 0.0
+    result: Any = None
+    error: BaseException | None = None
+    delay: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a job is not run now. Without a `delay` it is dropped, acknowledged and counted nowhere; with
+    one it waits so many seconds in the scheduled set. `reason` is for the log.
+    """
+
+    outcome: str
+    reason: str
+    delay: float | None = None
+
+
+class Worker(Protocol):
+    """What a feature may ask of the worker that it is in."""
+
+    @property
+    def identity(self) -> str: ...
+
+    def recycle(self, reason: str) -> None:
+        """Fetch no more, let the jobs that run end, then end, for another one to take its place."""
+        ...
 
 
 class Feature:
@@ -30,11 +74,30 @@ class Feature:
         """Guards and effects for the push of this job."""
         return None
 
-    def settled(self, payload: dict[str, Any], outcome: str) -> tuple[Effect, ...]:
-        """Effects for the step that brings this job to its place.
+    def graduated(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
+        """Effects for the step that moves this due job to its queue."""
+        return ()
 
-        `outcome`: `finished`, `retrying`, `dead`, `killed`, `discarded`, `waiting`.
+    def admit(self, payload: dict[str, Any]) -> Refused | None:
+        """Asked by the processor before the job starts: why it is not to run now, or `None`."""
+        return None
+
+    def settled(self, run: Run) -> tuple[Effect, ...]:
+        """Effects for the step that brings this job to its place."""
+        return ()
+
+    def note(self, run: Run) -> Any:
+        """What to remember of a run that succeeded, or `None`. Unlike effects of `settled`, which each cost a
+        step of their own, the notes of many jobs are carried out together: see `digest`.
         """
+        return None
+
+    def digest(self, notes: Sequence[Any]) -> tuple[Effect, ...]:
+        """Effects for the notes of jobs that are acknowledged in one step."""
+        return ()
+
+    def requeued(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
+        """Effects for the step that puts back this job, which a stop has interrupted."""
         return ()
 
     def recovered(self, payload: dict[str, Any], fate: str) -> tuple[Effect, ...]:
@@ -44,8 +107,20 @@ class Feature:
         """
         return ()
 
+    def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
+        """Effects for the step that deletes this job, which waits, by somebody's wish."""
+        return ()
+
+    def attached(self, worker: Worker) -> None:
+        """Called once in each worker, before it fetches."""
+
     def beat(self) -> None:
         """Called by the heartbeat thread after each good beat."""
 
     def tick(self) -> None:
         """Called by the scheduler thread about once a second while the worker is not quiet."""
+
+    def bulletin(self) -> None:
+        """Called when somebody has posted a bulletin, before any job fetched since can start, and once
+        at the start. From the fetcher's or the heartbeat's thread.
+        """

@@ -47,6 +47,11 @@ def taking_part(method: str) -> list[Any]:
     return [getattr(each, method) for each in _loaded if _takes_part(each, method)]
 
 
+def method_beside(bound: Any, method: str) -> Any:
+    """Another method of the feature that a bound method belongs to."""
+    return getattr(bound.__self__, method)
+
+
 def server_middleware() -> list[Any]:
     return [each for feature in _loaded for each in feature.server_middleware]
 

@@ -116,6 +116,17 @@ class Keys:
         """sorted set with a TTL: score = time, member = a worker process that was lost (JSON)."""
         return f"{self.prefix}losses"
 
+    # Features.
+
+    @property
+    def bulletin(self) -> str:
+        """string with a TTL: a number that changes when features have something for every worker."""
+        return f"{self.prefix}bulletin"
+
+    def of(self, feature: str, *parts: str) -> str:
+        """A key of a feature's own."""
+        return self.prefix + ":".join((feature, *parts))
+
     # What went wrong.
 
     def quarantine(self, key: str) -> str:

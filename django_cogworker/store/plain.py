@@ -69,9 +69,16 @@ class PlainVerbs:
 
     def _claim(self, job: Outgoing) -> str | None:
         for guard in job.guards:
-            taken = self._client.set(guard.key, guard.owner, nx=True, ex=guard.ttl)
-            if not taken and self._client.get(guard.key) != guard.owner.encode():
-                return "duplicate"
+            if guard.kind == "claim" and self._client.set(
+                guard.key, guard.owner, nx=True, ex=guard.ttl
+            ):
+                continue
+            had = text(self._client.get(guard.key) or b"")
+            if guard.kind == "claim" and had != guard.owner:
+                return f"duplicate {had}"
+            if guard.kind == "rises" and had.isdigit() and int(had) >= int(guard.owner):
+                return f"duplicate {had}"
+            self._client.set(guard.key, guard.owner, ex=guard.ttl)
         return None
 
     def _push_one(self, job: Outgoing) -> str | None:
@@ -98,6 +105,8 @@ class PlainVerbs:
                 verdicts.append(self._settle(each))
             self._count("processed", len(request.acknowledged))
             counted = bool(request.acknowledged)
+            if counted and request.notes:
+                self.apply(request.notes)
             self._fetch(request, jobs, errors)
             due_ms = self._due_ms()
         except (redis.RedisError, OSError) as error:
@@ -108,7 +117,20 @@ class PlainVerbs:
             missing = len(request.settlements) - len(verdicts)
             verdicts += [f"not reached: {error}"] * missing
         ticket = request.first_ticket + len(jobs)
-        return ExchangeReply(False, ticket, due_ms, verdicts, jobs, errors)
+        return ExchangeReply(False, ticket, due_ms, verdicts, jobs, errors, self._bulletin())
+
+    def _bulletin(self) -> int:
+        try:
+            return int(self._client.get(self._keys.bulletin) or 0)
+        except (redis.RedisError, OSError, ValueError):
+            return 0
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Carry out effects on their own; one that fails does not stop the others."""
+        pipe = self._client.pipeline(transaction=True)
+        for each in effects:
+            self._effect(pipe, each)
+        pipe.execute(raise_on_error=False)
 
     def _fetch(self, request: ExchangeRequest, jobs: list[Taken], errors: list[str]) -> None:
         """Add what can be taken to `jobs`, job by job, so that an error loses none."""
@@ -233,6 +255,8 @@ class PlainVerbs:
                 else:
                     self._bury(pipe, move.payload, time.time())
                 pipe.zrem(source, move.member)
+                for effect in move.effects:
+                    self._effect(pipe, effect)
                 try:
                     pipe.execute(raise_on_error=False)
                 except redis.WatchError:
@@ -257,6 +281,7 @@ class PlainVerbs:
         pipe.sadd(keys.processes, identity)
         pipe.expire(keys.processes, HOST_TTL)
         pipe.sadd(keys.queues, *beat.queues)
+        pipe.get(keys.bulletin)
         pipe.get(keys.signal(identity))
         pipe.time()
         answers = pipe.execute(raise_on_error=False)
@@ -266,7 +291,9 @@ class PlainVerbs:
                 raise vital
         command = read_command(answers[-2]) if isinstance(answers[-2], bytes) else None
         seconds, micros = answers[-1]
-        return BeatReply(seconds + micros / 1e6, command, errors)
+        bulletin = answers[-3] if isinstance(answers[-3], bytes) else b"0"
+        number = int(bulletin) if bulletin.isdigit() else 0
+        return BeatReply(seconds + micros / 1e6, command, errors, number)
 
     def leave(self, identity: str, host: str = "") -> int:
         keys = self._keys
@@ -275,6 +302,24 @@ class PlainVerbs:
         pipe.srem(keys.processes, identity)
         pipe.execute()
         return 0
+
+    def remove(
+        self, key: str, members: Sequence[tuple[bytes, tuple[Effect, ...]]]
+    ) -> list[int | str]:
+        is_list = text(self._client.type(key)) == "list"
+        verdicts: list[int | str] = []
+        for member, effects in members:
+            try:
+                found = (
+                    self._client.lrem(key, 1, member) if is_list else self._client.zrem(key, member)
+                )
+            except redis.ResponseError as error:
+                verdicts.append(str(error))
+                continue
+            if found and effects:
+                self.apply(effects)
+            verdicts.append(found)
+        return verdicts
 
     def resume(self, queue: str) -> bool:
         was_paused = self._client.srem(self._keys.paused, queue)
@@ -312,7 +357,14 @@ class PlainVerbs:
         if effect.op == "hincrby":
             pipe.hincrby(key, str(args[0]), int(args[1]))
         elif effect.op == "hset":
-            pipe.hset(key, str(args[0]), args[1])
+            pairs = [str(each) for each in args]
+            pipe.hset(key, items=pairs)
+        elif effect.op == "hdel":
+            pipe.hdel(key, *(str(each) for each in args))
+        elif effect.op == "record":
+            pipe.zadd(key, {str(args[1]): float(args[0])})
+            pipe.zremrangebyscore(key, "-inf", f"({args[2]}")
+            pipe.zremrangebyrank(key, 0, -int(args[3]) - 1)
         elif effect.op == "append":
             pipe.rpush(key, args[0])
             pipe.ltrim(key, -int(args[1]), -1)
@@ -320,6 +372,10 @@ class PlainVerbs:
             pipe.expire(key, int(args[0]))
         elif effect.op == "delete":
             pipe.delete(key)
+        elif effect.op == "hold":
+            owner = self._client.get(key)
+            if owner is None or owner == str(args[0]).encode():
+                pipe.set(key, str(args[0]), ex=int(args[1]))
         elif self._client.get(key) == str(args[0]).encode():
             if effect.op == "delete_if_owner":
                 pipe.delete(key)

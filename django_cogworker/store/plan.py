@@ -39,4 +39,4 @@ class Plan:
         return [[each.op, self.key(each.key), *map(str, each.args)] for each in effects]
 
     def guards(self, guards: tuple[Guard, ...]) -> list[list[Any]]:
-        return [[self.key(each.key), each.owner, str(each.ttl)] for each in guards]
+        return [[self.key(each.key), each.owner, str(each.ttl), each.kind] for each in guards]

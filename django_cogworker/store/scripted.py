@@ -18,6 +18,7 @@ from django_cogworker.store.values import (
     Beat,
     BeatReply,
     DueJobs,
+    Effect,
     ExchangeReply,
     ExchangeRequest,
     Move,
@@ -111,6 +112,7 @@ class ScriptedVerbs:
                 keys.schedule,
                 keys.retry,
                 keys.dead,
+                keys.bulletin,
             ],
         )
         for name in request.queues:
@@ -122,13 +124,14 @@ class ScriptedVerbs:
             len(request.queues),
             *self._dead_bounds,
             "",
+            json.dumps(plan.effects(request.notes)) if request.notes else "",
             len(request.acknowledged),
             *request.acknowledged,
             *request.queues,
         ]
         if request.settlements:
             args[6] = json.dumps([self._item(each, plan, args) for each in request.settlements])
-        status, upto, due, verdicts, jobs, errors = script("exchange").run(
+        status, upto, due, verdicts, jobs, errors, bulletin = script("exchange").run(
             self._client, plan.keys, args
         )
         return ExchangeReply(
@@ -138,6 +141,7 @@ class ScriptedVerbs:
             verdicts=[each if isinstance(each, int) else text(each) for each in verdicts],
             jobs=[read_taken(jobs[at], jobs[at + 1]) for at in range(0, len(jobs), 2)],
             errors=[text(each) for each in errors],
+            bulletin=bulletin,
         )
 
     @staticmethod
@@ -176,13 +180,14 @@ class ScriptedVerbs:
         args: list[Any] = [*self._dead_bounds, POSTPONE]
         for move in moves:
             base = plan.queue(move.queue) if move.queue else 0
-            args += (base, move.queue, move.priority, move.member, move.payload)
+            effects = json.dumps(plan.effects(move.effects)) if move.effects else ""
+            args += (base, move.queue, move.priority, move.member, move.payload, effects)
         answer = script("graduate").run(self._client, plan.keys, args)
         return [each if isinstance(each, int) else text(each) for each in answer]
 
     def beat(self, beat: Beat) -> BeatReply:
         keys, identity = self._keys, beat.identity
-        now, command, errors = script("beat").run(
+        now, command, errors, bulletin = script("beat").run(
             self._client,
             [
                 keys.process(identity),
@@ -194,6 +199,7 @@ class ScriptedVerbs:
                 keys.members,
                 keys.host(beat.host),
                 keys.fleet_beat,
+                keys.bulletin,
             ],
             [
                 identity,
@@ -207,7 +213,9 @@ class ScriptedVerbs:
                 *beat.queues,
             ],
         )
-        return BeatReply(float(now), read_command(command), [text(each) for each in errors])
+        return BeatReply(
+            float(now), read_command(command), [text(each) for each in errors], bulletin
+        )
 
     def leave(self, identity: str, host: str = "") -> int:
         keys = self._keys
@@ -228,6 +236,16 @@ class ScriptedVerbs:
                 [identity, TOMBSTONE_TTL],
             )
         )
+
+    def remove(
+        self, key: str, members: Sequence[tuple[bytes, tuple[Effect, ...]]]
+    ) -> list[int | str]:
+        plan = Plan(self._keys, [key])
+        args: list[Any] = []
+        for member, effects in members:
+            args += (member, json.dumps(plan.effects(effects)) if effects else "")
+        answer = script("remove").run(self._client, plan.keys, args)
+        return [each if isinstance(each, int) else text(each) for each in answer]
 
     def resume(self, queue: str) -> bool:
         names = self._keys.queue(queue)

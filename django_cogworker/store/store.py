@@ -28,6 +28,7 @@ from django_cogworker.store.values import (
     Beat,
     BeatReply,
     DueJobs,
+    Effect,
     ExchangeReply,
     ExchangeRequest,
     Move,
@@ -42,6 +43,8 @@ T = TypeVar("T")
 
 #: Seconds that an idle worker blocks on its tokens before it looks by itself.
 BLOCK = 2
+#: Seconds that the bulletin's number is kept after the last change: longer than anything it announces.
+BULLETIN_TTL = 30 * 86_400
 #: The first versions whose commands our scripts need.
 MINIMUM_VERSION = (6, 2)
 
@@ -107,6 +110,25 @@ class Store:
 
     def leave(self, identity: str, host: str = "") -> int:
         return self._do(lambda verbs: verbs.leave(identity, host))
+
+    def remove(
+        self, key: str, members: Sequence[tuple[bytes, tuple[Effect, ...]]]
+    ) -> list[int | str]:
+        """Take jobs, with their effects, out of a queue's list or a set; per job 1, 0 (gone) or an
+        error text.
+        """
+        return self._do(lambda verbs: verbs.remove(key, members))
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        """Carry out effects on their own, in one round trip."""
+        self._plain.apply(effects)
+
+    def post_bulletin(self) -> None:
+        """Have every worker look at once for what features have for it."""
+        pipe = self.client.pipeline(transaction=True)
+        pipe.incr(self.keys.bulletin)
+        pipe.expire(self.keys.bulletin, BULLETIN_TTL)
+        pipe.execute()
 
     def pause(self, queue: str) -> bool:
         """Stop fetching from a queue everywhere; false where it was paused already."""

@@ -19,12 +19,23 @@ class Effect:
     """Something a feature wants done in the same step as a move of a job. The ops are a closed
     list:
 
-    `hincrby` (field, by), `hset` (field, value), `append` (value, at most so many), `expire`
-    (seconds), `delete` (), `delete_if_owner` (owner), `expire_if_owner` (owner, seconds).
+    `hincrby` (field, by), `hset` (field, value, and further pairs), `hdel` (field …), `append` (value, at
+    most so many), `record` (score, member, lowest score that is kept, at most so many), `expire`
+    (seconds), `delete` (), `delete_if_owner` (owner), `expire_if_owner` (owner, seconds), `hold`
+    (owner, seconds: extend it, or take it anew where nobody has it).
     """
 
     op: Literal[
-        "hincrby", "hset", "append", "expire", "delete", "delete_if_owner", "expire_if_owner"
+        "hincrby",
+        "hset",
+        "hdel",
+        "append",
+        "record",
+        "expire",
+        "delete",
+        "delete_if_owner",
+        "expire_if_owner",
+        "hold",
     ]
     key: str
     args: tuple[str | int, ...] = ()
@@ -34,11 +45,15 @@ class Effect:
 class Guard:
     """A key that must be claimed for `owner`, for `ttl` seconds, or the push is refused as a
     duplicate.
+
+    `claim`: nobody may have it (but the owner itself). `take`: it becomes the owner's, whoever had
+    it. `rises`: the owner is a number, which must be above the one that is there.
     """
 
     key: str
     owner: str
     ttl: int
+    kind: Literal["claim", "take", "rises"] = "claim"
 
 
 @dataclasses.dataclass(slots=True)
@@ -60,13 +75,20 @@ class Outgoing:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why one job of a push was not taken: `duplicate`, or the text of an error."""
+    """Why one job of a push was not taken: `duplicate` and who has the claim, or the text of an
+    error.
+    """
 
     reason: str
 
     @property
     def is_duplicate(self) -> bool:
-        return self.reason == "duplicate"
+        return self.reason.startswith("duplicate")
+
+    @property
+    def holder(self) -> str:
+        """The owner of what could not be claimed: mostly a jid."""
+        return self.reason.partition(" ")[2] if self.is_duplicate else ""
 
 
 @dataclasses.dataclass(slots=True)
@@ -110,11 +132,15 @@ class ExchangeRequest:
     queues: Sequence[str]
     acknowledged: Sequence[int]
     settlements: Sequence[Settlement]
+    #: What features want done for all that are acknowledged together; done only if they really were held.
+    notes: tuple[Effect, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExchangeReply:
-    """`due_ms` is the wait until the next due job, or -1. `buried`: the identity has a tombstone."""
+    """`due_ms` is the wait until the next due job, or -1. `buried`: the identity has a tombstone.
+    `bulletin`: a number that changes when workers have something to read.
+    """
 
     buried: bool
     next_ticket: int
@@ -122,6 +148,7 @@ class ExchangeReply:
     verdicts: Sequence[int | str]
     jobs: Sequence[Taken]
     errors: Sequence[str]
+    bulletin: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,6 +171,7 @@ class Move:
     payload: bytes
     queue: str
     priority: int = 0
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -233,3 +261,4 @@ class BeatReply:
     time: float
     command: tuple[str, str] | None
     errors: Sequence[str]
+    bulletin: int = 0

@@ -14,6 +14,7 @@ from django_cogworker.store.values import (
     Beat,
     BeatReply,
     DueJobs,
+    Effect,
     ExchangeReply,
     ExchangeRequest,
     Move,
@@ -50,6 +51,14 @@ class Verbs(Protocol):
 
     def leave(self, identity: str, host: str = "") -> int:
         """Take the presence away; how many jobs the identity still holds."""
+        ...
+
+    def remove(
+        self, key: str, members: Sequence[tuple[bytes, tuple[Effect, ...]]]
+    ) -> list[int | str]:
+        """Take jobs, with their effects, out of a queue's list or a set; per job 1, 0 (gone) or an
+        error text.
+        """
         ...
 
     def resume(self, queue: str) -> bool: ...

@@ -11,6 +11,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
+from typing import Any
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -27,6 +28,8 @@ class Unit:
     marked: bool = False
     #: The stop has put it back or buried it: whoever has not begun with it must not any more.
     given_up: bool = False
+    #: What features noted of its run, for the step that acknowledges it.
+    notes: tuple[Any, ...] = ()
     #: The decoded job once it runs; for stacks, pages and the requeue at a stop.
     job: dict[str, object] | None = None
 

@@ -24,6 +24,7 @@ from django_cogworker.conf import Config
 from django_cogworker.features import registry as features
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import FLEET_GAP, Beat
+from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.identity import Membership, host_facts, memory_kb
 from django_cogworker.worker.outage import Outage
 
@@ -49,6 +50,7 @@ class Heartbeat:
         membership: Membership,
         outage: Outage,
         turned: Callable[[], None],
+        bulletin: Bulletin,
         started_file: str,
         busy: Callable[[], int],
         command: Callable[[str], None],
@@ -64,6 +66,7 @@ class Heartbeat:
         self._busy = busy
         self._command = command
         self._turned = turned
+        self._bulletin = bulletin
         self._queues = [each.name for each in config.queues]
         self._started_at = round(time.time(), 3)
         threshold = config.orphan_threshold
@@ -118,6 +121,7 @@ class Heartbeat:
         self._last_good = time.monotonic()
         self._membership.present = identity
         self._outage.over(wrote=True)
+        self._bulletin.came(reply.bulletin)
         errors = frozenset(reply.errors)
         for each in errors - self._errors:
             logger.error("Part of a beat failed: %s.", each)

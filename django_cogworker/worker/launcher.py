@@ -16,7 +16,9 @@ import redis
 
 from django_cogworker import __version__
 from django_cogworker.conf import Config
+from django_cogworker.features import registry as features
 from django_cogworker.store.store import Store
+from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.children import allow_signals
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.health import Health, Report, judge
@@ -89,6 +91,7 @@ class Launcher:
             store=store, outage=self._outage, turned=self._health.loop("scheduler")
         )
         death = DeathHooks(config)
+        bulletin = Bulletin()
         self._manager = Manager(
             store=store,
             config=config,
@@ -97,6 +100,7 @@ class Launcher:
             due_in=self._scheduler.due_in,
             death=death,
             may_start=lambda: self._heartbeat.is_fresh(),
+            bulletin=bulletin,
             health=self._health,
             job_ended=self._limits.job_ended,
         )
@@ -106,6 +110,7 @@ class Launcher:
             membership=self._membership,
             outage=self._outage,
             turned=self._health.loop("heartbeat"),
+            bulletin=bulletin,
             started_file=self._manager.started.name,
             busy=lambda: self._manager.busy,
             command=self._words.put,
@@ -139,6 +144,11 @@ class Launcher:
     @property
     def identity(self) -> str:
         return self._membership.identity
+
+    def recycle(self, reason: str) -> None:
+        """Ask the worker, from any thread, to make room for another when its running jobs have ended."""
+        if self._ending != "recycled":
+            start_thread("recycling", lambda: self._make_room(reason))
 
     def stop(self) -> None:
         """Ask the worker to stop, from any thread. A second time: at once."""
@@ -174,6 +184,8 @@ class Launcher:
             return False
         self._look_at_server()
         self._heartbeat_thread = start_thread("heartbeat", self._heartbeat.loop)
+        for hook in features.taking_part("attached"):
+            hook(self)
         if self._heartbeat.quiet:
             logger.info("Quiet from the start, as asked.")
         self._manager.start(quiet=self._heartbeat.quiet)

@@ -17,10 +17,13 @@ from typing import Any
 
 from django_cogworker.conf import Config
 from django_cogworker.exceptions import JobOrphanedError
+from django_cogworker.features.asking import Effects
+from django_cogworker.features.base import Run
 from django_cogworker.jobs import registry
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Settlement
 from django_cogworker.worker import settlement as settlements
+from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.chain import build_server_chain
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.fetch.fetcher import Fetcher
@@ -55,6 +58,7 @@ class Manager:
         death: DeathHooks,
         may_start: Callable[[], bool],
         health: Health,
+        bulletin: Bulletin,
         job_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
@@ -69,6 +73,7 @@ class Manager:
             outage=outage,
             due_in=due_in,
             health=health,
+            bulletin=bulletin,
         )
         self._stopping = False
         self._processor = Processor(
@@ -81,6 +86,7 @@ class Manager:
             may_start=lambda: not self._stopping and may_start(),
         )
         self._death = death
+        self._requeued, self._settled = Effects("requeued"), Effects("settled")
         self._buried: list[tuple[Settlement, dict[str, Any], BaseException]] = []
         self._threads: list[threading.Thread] = []
         self._fetcher_thread: threading.Thread | None = None
@@ -175,10 +181,14 @@ class Manager:
                 "The worker stopped while this at-most-once job was running; it is not run again."
             )
             failures = settlements.FailureSettler(self._store.keys)
-            settlement, _, record = failures.settle(unit, dict(job), error, Decision("dead"))
+            effects = self._settled.of_run(Run(job, "dead", error=error))
+            settlement, _, record = failures.settle(
+                unit, dict(job), error, Decision("dead"), effects
+            )
             self._buried.append((settlement, record, error))
             return settlement
         settlement, count = settlements.interrupted_by_stop(unit)
+        settlement.effects = () if job is None else self._requeued.of(job)
         jid = None if job is None else job.get("jid")
         name = "A job" if job is None else job.get("class")
         level = logging.WARNING if count >= settlements.MANY_INTERRUPTIONS else logging.INFO

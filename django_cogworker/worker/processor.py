@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import redis
 
 from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePayload
-from django_cogworker.features import registry as features
+from django_cogworker.features.asking import Effects, Notes
+from django_cogworker.features.base import Run
 from django_cogworker.jobs import registry
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.arguments import TAG_MARK, check_tags
@@ -28,8 +29,9 @@ from django_cogworker.signals import (
     job_started,
 )
 from django_cogworker.store.store import Store
-from django_cogworker.store.values import Effect, Settlement
+from django_cogworker.store.values import Settlement
 from django_cogworker.worker import settlement, surroundings
+from django_cogworker.worker.admission import Admission, turned_away
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.hand import Hand, Unit
 from django_cogworker.worker.orphans import runs_alone
@@ -71,7 +73,8 @@ class Processor:
         self._solitude = solitude
         self._may_start = may_start
         self._failures = settlement.FailureSettler(store.keys)
-        self._settled_hooks: Sequence[Any] = features.taking_part("settled")
+        self._admission = Admission()
+        self._settled, self._notes = Effects("settled"), Notes()
 
     def loop(self, place: int) -> None:
         """The body of the thread of that place."""
@@ -82,11 +85,20 @@ class Processor:
                 except BaseException as error:
                     # A fault of ours: the job may have run, so it does not go back to its queue.
                     logger.critical("A processor failed at its own work.", exc_info=True)
-                    self._desk.settle(unit, settlement.after_a_fault(unit, error))
+                    self._desk.settle(unit, self._after_a_fault(unit, error))
                 finally:
                     self._hand.done(place, unit)
         finally:
             surroundings.thread_ends()
+
+    def _after_a_fault(self, unit: Unit, error: BaseException) -> Settlement:
+        filed = settlement.after_a_fault(unit, error)
+        if unit.job is not None:
+            outcome = "retrying" if filed.disposition == "retry" else "dead"
+            filed.effects = self._settled.of_run(
+                Run(unit.job, outcome, error=error, delay=filed.delay)
+            )
+        return filed
 
     def _process(self, unit: Unit) -> None:
         if not self._may_start():
@@ -126,6 +138,14 @@ class Processor:
         self._start(unit, payload, definition)
 
     def _start(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
+        refused = self._admission.refused(payload)
+        if refused is not None:
+            filed = turned_away(unit, payload, refused)
+            filed.effects = self._settled.of_run(
+                Run(payload, refused.outcome, delay=refused.delay or 0.0)
+            )
+            self._desk.settle(unit, filed)
+            return
         if payload.get("at_most_once") and not self._mark_started(unit):
             return
         if unit.given_up:  # by the stop, in this very moment
@@ -161,11 +181,12 @@ class Processor:
             logger.debug("%s %s starts.", name, jid, extra={"jid": jid, "job_class": name})
         if job_started.receivers:
             announce(job_started, definition.target, jid=jid, payload=payload)
-        begun = time.monotonic()
+        began_at, begun = time.time(), time.monotonic()
+        result: Any = None
         problem: BaseException | None = None
         try:
             surroundings.before_job()
-            self._runner.run(definition, payload, failed)
+            result = self._runner.run(definition, payload, failed)
         except BaseException as error:  # also exits and interrupts: the job's, not the worker's
             problem = error
         duration = time.monotonic() - begun
@@ -175,13 +196,18 @@ class Processor:
             payload = decode_on(unit.queue, unit.payload)
         if problem is not None:
             decision = decisions[-1][1] if decisions else decide(definition, payload, problem)
-            self._fail(unit, payload, definition, problem, decision)
+            run = Run(payload, decision.outcome, began_at, duration, None, problem, decision.delay)
+            self._fail(unit, payload, definition, problem, decision, run)
             return
         # The end of the job is noted first; nothing that comes after can make it run again.
-        effects = self._effects(payload, "finished")
+        run = Run(payload, "finished", began_at, duration, result)
+        effects = self._settled.of_run(run) if self._settled else ()
+        notes = self._notes.of(run) if self._notes else ()
         if effects or unit.marked:
+            effects += self._notes.digest([notes])
             self._desk.settle(unit, settlement.finished(unit, effects))
         else:
+            unit.notes = notes
             self._desk.finished(unit)
         if logger.isEnabledFor(logging.INFO):
             logger.info(
@@ -207,8 +233,9 @@ class Processor:
         definition: Definition | None,
         error: BaseException,
         decision: Decision,
+        run: Run,
     ) -> None:
-        effects = self._effects(payload, decision.outcome)
+        effects = self._settled.of_run(run)
         filed, decision, record = self._failures.settle(unit, payload, error, decision, effects)
         name = payload["class"]
         self._log_failure(name, record, error, decision)
@@ -278,7 +305,8 @@ class Processor:
         jid, name = payload["jid"], payload["class"]
         filed = settlement.waiting(unit, payload)
         if filed is None:
-            self._fail(unit, payload, None, error, Decision("dead"))
+            run = Run(payload, "dead", error=error)
+            self._fail(unit, payload, None, error, Decision("dead"), run)
             return
         logger.warning(
             "Job %s waits %.0f s: %s",
@@ -287,14 +315,5 @@ class Processor:
             error,
             extra={"jid": jid, "job_class": name},
         )
-        filed.effects = self._effects(payload, "waiting")
+        filed.effects = self._settled.of_run(Run(payload, "waiting", delay=filed.delay))
         self._desk.settle(unit, filed)
-
-    def _effects(self, payload: dict[str, Any], outcome: str) -> tuple[Effect, ...]:
-        effects: tuple[Effect, ...] = ()
-        for hook in self._settled_hooks:
-            try:
-                effects += hook(payload, outcome)
-            except Exception:
-                logger.exception("A feature failed to settle job %s.", payload.get("jid"))
-        return effects

@@ -21,7 +21,8 @@ from typing import Any
 import redis
 
 from django_cogworker.conf import Config
-from django_cogworker.features import registry as features
+from django_cogworker.features.asking import Effects
+from django_cogworker.features.base import Run
 from django_cogworker.jobs import registry
 from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.store import Store
@@ -79,8 +80,7 @@ class Recovery:
         self._supervisor = supervisor
         self._told: deque[tuple[Loss, Callable[[], None]]] = deque()
         self._first_missed: dict[str, float] = {}
-        self._hooks = features.taking_part("recovered")
-        self._settled_hooks = features.taking_part("settled")
+        self._recovered, self._settled = Effects("recovered"), Effects("settled")
         self._surveys = 0
         self._wake = threading.Event()
         self._ended = False
@@ -276,15 +276,13 @@ class Recovery:
         effects: tuple[Effect, ...] = ()
         if orphan.job is not None and orphan.ran:
             outcome = "retrying" if orphan.fate == "retry" else "dead"
-            for hook in self._settled_hooks:
-                effects += self._ask(hook, orphan.job, outcome)
+            effects += self._settled.of_run(Run(orphan.job, outcome, error=orphan.error))
         elif orphan.job is not None:
             if orphan.error is not None:
                 effects += attempt_effects(
                     self._keys, orphan.job, orphan.error, "dead", time.time()
                 )
-            for hook in self._hooks:
-                effects += self._ask(hook, orphan.job, orphan.fate)
+            effects += self._recovered.of(orphan.job, orphan.fate)
         return Recovered(
             held,
             orphan.fate,
@@ -294,15 +292,6 @@ class Recovery:
             orphan.delay,
             effects,
         )
-
-    @staticmethod
-    def _ask(hook: Callable[..., Any], job: dict[str, Any], fate: str) -> tuple[Effect, ...]:
-        try:
-            effects: tuple[Effect, ...] = hook(job, fate)
-        except Exception:
-            logger.exception("A feature failed at the recovery of job %s.", job.get("jid"))
-            return ()
-        return effects
 
     def _take_verdicts(
         self, identity: str, orphans: Sequence[Orphan], verdicts: Sequence[int | str]

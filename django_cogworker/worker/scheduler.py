@@ -19,6 +19,7 @@ import redis
 
 from django_cogworker.exceptions import UnparseablePayload
 from django_cogworker.features import registry as features
+from django_cogworker.features.asking import Effects
 from django_cogworker.payload.codec import decode, encode, queue_of, stamp
 from django_cogworker.payload.job import priority_of
 from django_cogworker.payload.unparseable import wrap
@@ -43,6 +44,7 @@ class Scheduler:
         self._store = store
         self._outage = outage
         self._turned = turned
+        self._graduated = Effects("graduated")
         self._tick_hooks = features.taking_part("tick")
         self._wake = threading.Event()
         self._ended = False
@@ -138,8 +140,7 @@ class Scheduler:
                 )
         return sum(each == 1 for each in verdicts)
 
-    @staticmethod
-    def _plan(member: bytes, now: float) -> Move:
+    def _plan(self, member: bytes, now: float) -> Move:
         try:
             payload = decode(member)
             queue = queue_of(payload)
@@ -148,4 +149,5 @@ class Scheduler:
         except UnparseablePayload as error:
             return Move(member, encode(wrap(member, None, error)), "")
         payload.pop("enqueued_at", None)
-        return Move(member, stamp(encode(payload), now), queue, priority_of(payload))
+        effects = self._graduated.of(payload) if self._graduated else ()
+        return Move(member, stamp(encode(payload), now), queue, priority_of(payload), effects)

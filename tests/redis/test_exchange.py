@@ -254,7 +254,7 @@ def test_a_reply_lost_on_the_way_changes_nothing(store, redis_url, make_proxy):
     client = redis.Redis.from_url(proxy.url, protocol=2)
     before, store._verbs._client = store._verbs._client, client
     try:
-        script("exchange").run(store.client, ["k"] * 10, [ME, 1, 0, 0, 1, 1, "", 0])
+        script("exchange").run(store.client, ["k"] * 11, [ME, 1, 0, 0, 1, 1, "", "", 0])
         lost = proxy.lose_reply(b"EVALSHA")
         with pytest.raises(redis.ConnectionError):
             exchange(store, 1, 2)

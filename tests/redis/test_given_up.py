@@ -12,6 +12,7 @@ from django_cogworker import Job
 from django_cogworker.conf import get_config
 from django_cogworker.payload.codec import decode_on
 from django_cogworker.store.store import Store, get_store
+from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.health import Health
 from django_cogworker.worker.identity import Membership
@@ -50,6 +51,7 @@ def manager_of(store: Any) -> Manager:
         due_in=lambda milliseconds: None,
         death=DeathHooks(config),
         may_start=lambda: True,
+        bulletin=Bulletin(),
         health=Health(lambda: membership.identity, lambda: True),
     )
 

@@ -198,7 +198,7 @@ def test_g68_features_take_part_and_a_fault_of_theirs_stops_nothing(fleet, caplo
     assert look(recovery) == 3
     assert [each["jid"] for each in fleet.dead()] == ["a", "bad", "worst"]
     assert fleet.client.hgetall("seen") == {b"a dead": b"1", b"worst dead": b"1"}
-    assert "A feature failed at the recovery of job bad" in caplog.text
+    assert "A feature failed when job bad was recovered" in caplog.text
     assert {each["error_class"].rpartition(".")[2] for each in fleet.dead()} == {"JobOrphanedError"}
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from django_cogworker import Job
 from django_cogworker.conf import get_config
 from django_cogworker.features import registry as features
-from django_cogworker.features.base import Feature
+from django_cogworker.features.base import Feature, Run
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Effect, Settlement
@@ -36,7 +36,7 @@ class Faulty(Feature):
 
     name = "faulty"
 
-    def settled(self, payload: dict[str, Any], outcome: str) -> tuple[Effect, ...]:
+    def settled(self, run: Run) -> tuple[Effect, ...]:
         raise RuntimeError("a fault of the feature")
 
 
@@ -89,4 +89,4 @@ def test_a_feature_that_fails_at_the_end_of_a_job_changes_nothing(faulty, monkey
     (filed,) = run(fails=True).settled
     assert (filed.disposition, filed.counter) == ("retry", "failed")
     assert json.loads(filed.payload or b"")["error_message"] == "oh"
-    assert caplog.text.count("A feature failed to settle job j") == 2
+    assert caplog.text.count("A feature failed when job j was settled") == 2

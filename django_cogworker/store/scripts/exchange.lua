@@ -1,7 +1,7 @@
 -- exchange.lua: settle the jobs that a worker has finished with, and fetch the next ones for it.
 --
 -- KEYS  1 workers hash   2 holders   3 tombstone   4 paused   5 stats:processed   6 stats:failed   7 throughput of the hour
---       8 schedule   9 retry   10 dead
+--       8 schedule   9 retry   10 dead   11 bulletin
 --       then three keys a queue (list, priority, tokens): first those to fetch from in the order to try them
 --       then queues that jobs go back to, then keys of effects
 -- ARGV  1 identity   2 first ticket wanted   3 number of jobs wanted   4 number of queues to fetch from
@@ -10,9 +10,11 @@
 --         {t: ticket, d: disposition, p: index of a new payload in ARGV or 0, s: delay in seconds,
 --          k: index of the queue's list in KEYS, r: priority, c: 'processed', 'failed' or '', e: [effects]}
 --         dispositions: ack, schedule, retry, dead, front (of its queue)
---       8 number of plain successes, then their tickets, then names of the queues to fetch from, then new payloads
+--       8 notes: '' or JSON list of effects for the plain successes together. A call that is repeated repeats the same
+--         successes with the same notes, so either all of them are held still, or none is and the notes were carried out
+--       9 number of plain successes, then their tickets, then names of the queues to fetch from, then new payloads
 -- Returns {status, first ticket of the next call, milliseconds to the next due job or -1, verdicts of the items,
---          jobs as flat list of ticket and value, errors}
+--          jobs as flat list of ticket and value, errors, number of the bulletin}
 --       status 1, or 0 where the identity was buried: then nothing was done.
 --       A verdict is 1, 0 (the ticket was not held any more) or an error text: then the job stays in progress, and a
 --       failure that could not be written to its set is noted beside it (field '=' and ticket) for its next try and
@@ -31,16 +33,17 @@ local first, wanted, queue_count = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumbe
 local now = redis_now()
 local errors = {}
 
-if redis.call('EXISTS', KEYS[3]) == 1 then return {0, first, -1, {}, {}, {}} end
+if redis.call('EXISTS', KEYS[3]) == 1 then return {0, first, -1, {}, {}, {}, 0} end
 
 local function held_payload(value)
   return string.sub(value, string.find(value, '\n', 1, true) + 1)
 end
 
 -- 1. Plain successes.
-local acks = tonumber(ARGV[8])
+local acks = tonumber(ARGV[9])
 local processed, failed = 0, 0
-if acks > 0 then processed = redis.call('HDEL', workers, unpack(ARGV, 9, 8 + acks)) end
+if acks > 0 then processed = redis.call('HDEL', workers, unpack(ARGV, 10, 9 + acks)) end
+if processed > 0 and ARGV[8] ~= '' then apply_effects(cjson.decode(ARGV[8])) end
 
 -- 2. All other ends.
 local function settle(item)
@@ -80,7 +83,7 @@ count(KEYS[6], KEYS[7], 'failed', failed)
 
 -- 3. Fetch.
 local jobs = {}
-local names = 8 + acks
+local names = 9 + acks
 local upto = first
 
 local function grant(values, members)
@@ -166,7 +169,7 @@ end
 local stamp = string.format('%.0f', now * 1000)
 for number = 1, queue_count do
   local queue = ARGV[names + number]
-  local base = 11 + (number - 1) * 3
+  local base = 12 + (number - 1) * 3
   if not is_paused(queue) then
     if wanted > 0 then
       local problem = take_queue(base, stamp .. ' ' .. queue .. '\n')
@@ -187,4 +190,5 @@ for index = 8, 9 do
 end
 
 for _, each in ipairs(effect_errors) do errors[#errors + 1] = each end
-return {1, upto, due, verdicts, jobs, errors}
+local bulletin = redis.pcall('GET', KEYS[11])
+return {1, upto, due, verdicts, jobs, errors, type(bulletin) == 'string' and tonumber(bulletin) or 0}

@@ -7,7 +7,7 @@
 --       4 soon: jobs due within so many seconds wake an idle worker
 --       then groups until the end: kind, index of the queue's list in KEYS (0 for the schedule), queue name, count,
 --       and count times: payload (kind 'list'); priority, payload ('priority'); score, payload ('schedule')
--- Returns JSON: [] when all were accepted, else a list of [job number, 'duplicate' or an error text].
+-- Returns JSON: [] when all were accepted, else a list of [job number, 'duplicate' and who has the claim, or an error text].
 --
 -- The result is kept under the lane with the number: a repeat after a lost reply gets the same answer and
 -- writes nothing. A lane has one push in flight, so an equal number is always a repeat.
@@ -50,13 +50,12 @@ local function write_one(kind, base, rank, payload)
 end
 
 local function write_guarded(number, extra, kind, base, rank, payload)
-  local problem = claim_guards(extra.g or {})
+  local guards = extra.g or {}
+  local problem, before = claim_guards(guards)
   if problem then return problem end
   problem = write_one(kind, base, rank, payload)
   if problem then
-    for _, guard in ipairs(extra.g or {}) do
-      if redis.pcall('GET', KEYS[guard[1]]) == guard[2] then redis.call('DEL', KEYS[guard[1]]) end
-    end
+    release_guards(guards, before, #guards)
     return problem
   end
   apply_effects(extra.e or {})

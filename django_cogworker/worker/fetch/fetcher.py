@@ -24,10 +24,12 @@ from typing import Any
 import redis
 
 from django_cogworker.conf import Config
+from django_cogworker.features.asking import Notes
 from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.store import BLOCK, Store
-from django_cogworker.store.values import ExchangeReply, ExchangeRequest, Settlement
+from django_cogworker.store.values import Effect, ExchangeReply, ExchangeRequest, Settlement
 from django_cogworker.worker import settlement as settlements
+from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.fetch.listener import Listener
 from django_cogworker.worker.fetch.ordering import Ordering
 from django_cogworker.worker.fetch.rate import Rate
@@ -73,6 +75,7 @@ class Fetcher:
         outage: Outage,
         due_in: Callable[[int], None],
         health: Health,
+        bulletin: Bulletin,
     ) -> None:
         """`due_in` hears, with each reply, the milliseconds to the next due job (-1: none)."""
         self._store = store
@@ -86,6 +89,10 @@ class Fetcher:
             store, self._ordering.names, outage, self._heard, health.loop("listener")
         )
         self._turned = health.loop("fetcher")
+        self._notes = Notes()
+        self._bulletin = bulletin
+        #: How many successes a call whose reply is missing had: they are repeated as they were.
+        self._repeating = 0
         self._events: SimpleQueue[Any] = SimpleQueue()
         self._rate = Rate()
         self._pause = Pause()
@@ -297,7 +304,7 @@ class Fetcher:
     # The call.
 
     def _exchange(self, wanted: int) -> None:
-        acknowledged = self._acknowledged[:MOST_SETTLED]
+        acknowledged = self._acknowledged[: self._repeating or MOST_SETTLED]
         filed = self._settlements[:MOST_SETTLED]
         looks = wanted > 0 or self._token
         # With no queue to take from, a wish brings only what earlier calls were granted.
@@ -309,6 +316,7 @@ class Fetcher:
             queues=self._ordering.next() if looks else (),
             acknowledged=acknowledged,
             settlements=filed,
+            notes=self._digest(acknowledged) if self._notes else (),
         )
         begun = time.monotonic()
         try:
@@ -317,6 +325,7 @@ class Fetcher:
             self._outage.failed("The exchange of jobs with Redis", error)
             self._look = True
             self._uncertain = max(self._uncertain, request.wanted)
+            self._repeating = len(acknowledged)
             self._perhaps_settled.update(map(id, filed))
             time.sleep(self._pause.seconds())
             return
@@ -324,6 +333,8 @@ class Fetcher:
         if reply.buried:
             self._start_over(request.identity)
             return
+        self._repeating = 0
+        self._bulletin.came(reply.bulletin)
         del self._acknowledged[: len(acknowledged)]
         del self._settlements[: len(filed)]
         for ticket in acknowledged:
@@ -338,6 +349,9 @@ class Fetcher:
         self._hear_errors(reply)
         self._due_in(reply.due_ms)
         self._note_drained(reply, wanted)
+
+    def _digest(self, acknowledged: list[int]) -> tuple[Effect, ...]:
+        return self._notes.digest([self.held[each].notes for each in acknowledged])
 
     def _take_jobs(self, reply: ExchangeReply, wanted: int) -> None:
         identity = self._membership.identity
@@ -421,7 +435,7 @@ class Fetcher:
             identity,
         )
         self._unfinished -= len(self._hand.withdraw())
-        self._uncertain = 0
+        self._uncertain = self._repeating = 0
         self._perhaps_settled.clear()
         for settlement in [*self._settlements, *self._later]:
             settlement.verdict = 0

@@ -1,6 +1,6 @@
 -- effects.lua: what features may have done in the same step as a move of a job. A closed list.
 -- An effect is {op, index of its key in KEYS, ...}. One that fails never stops the move: its error is noted.
--- A guard is {index of its key, owner, ttl in seconds}.
+-- A guard is {index of its key, owner, ttl in seconds, 'claim', 'take' or 'rises'}.
 local effect_errors = {}
 
 local function note_effect(reply)
@@ -11,7 +11,13 @@ end
 
 local effect_ops = {
   hincrby = function(key, effect) note_effect(redis.pcall('HINCRBY', key, effect[3], effect[4])) end,
-  hset = function(key, effect) note_effect(redis.pcall('HSET', key, effect[3], effect[4])) end,
+  hset = function(key, effect) note_effect(redis.pcall('HSET', key, unpack(effect, 3))) end,
+  hdel = function(key, effect) note_effect(redis.pcall('HDEL', key, unpack(effect, 3))) end,
+  record = function(key, effect)
+    note_effect(redis.pcall('ZADD', key, effect[3], effect[4]))
+    note_effect(redis.pcall('ZREMRANGEBYSCORE', key, '-inf', '(' .. effect[5]))
+    note_effect(redis.pcall('ZREMRANGEBYRANK', key, 0, -tonumber(effect[6]) - 1))
+  end,
   append = function(key, effect)
     note_effect(redis.pcall('RPUSH', key, effect[3]))
     note_effect(redis.pcall('LTRIM', key, -tonumber(effect[4]), -1))
@@ -24,6 +30,14 @@ local effect_ops = {
   expire_if_owner = function(key, effect)
     if redis.pcall('GET', key) == effect[3] then note_effect(redis.pcall('EXPIRE', key, effect[4])) end
   end,
+  hold = function(key, effect)
+    local owner = redis.pcall('GET', key)
+    if owner == effect[3] then
+      note_effect(redis.pcall('EXPIRE', key, effect[4]))
+    elseif not owner then
+      note_effect(redis.pcall('SET', key, effect[3], 'EX', effect[4]))
+    end
+  end,
 }
 
 local function apply_effects(effects)
@@ -33,19 +47,45 @@ local function apply_effects(effects)
   end
 end
 
--- Claims all guards for their owners, or none. Returns nil, or the reason of the refusal.
-local function claim_guards(guards)
-  local claimed = {}
-  for _, guard in ipairs(guards) do
-    local key = KEYS[guard[1]]
-    local reply = redis.pcall('SET', key, guard[2], 'NX', 'EX', guard[3])
-    if type(reply) == 'table' and reply.ok then
-      claimed[#claimed + 1] = key
-    elseif redis.pcall('GET', key) ~= guard[2] then
-      for _, each in ipairs(claimed) do redis.call('DEL', each) end
-      if type(reply) == 'table' and reply.err then return reply.err end
-      return 'duplicate'
+-- Claims one guard. Returns nil, or the reason of the refusal.
+local function claim(guard)
+  local key, owner, kind = KEYS[guard[1]], guard[2], guard[4]
+  local had = redis.pcall('GET', key)
+  if type(had) == 'table' then return had.err end
+  if kind == 'rises' then
+    if had and tonumber(had) and tonumber(had) >= tonumber(owner) then return 'duplicate ' .. had end
+  elseif kind == 'claim' and had and had ~= owner then
+    return 'duplicate ' .. had
+  end
+  local reply = redis.pcall('SET', key, owner, 'EX', guard[3])
+  if type(reply) == 'table' and reply.err then return reply.err end
+  return nil
+end
+
+-- Puts back what was there before the guards were claimed.
+local function release_guards(guards, before, upto)
+  for number = 1, upto do
+    local key, had = KEYS[guards[number][1]], before[number]
+    if had.value then
+      redis.call('SET', key, had.value, 'PX', math.max(1, had.ttl))
+    else
+      redis.call('DEL', key)
     end
   end
-  return nil
+end
+
+-- Claims all guards for their owners, or none. Returns the reason of a refusal, or nil and what was there before.
+local function claim_guards(guards)
+  local before = {}
+  for number, guard in ipairs(guards) do
+    local key = KEYS[guard[1]]
+    local value = redis.pcall('GET', key)
+    before[number] = {value = type(value) == 'string' and value or false, ttl = redis.call('PTTL', key)}
+    local problem = claim(guard)
+    if problem then
+      release_guards(guards, before, number - 1)
+      return problem, nil
+    end
+  end
+  return nil, before
 end

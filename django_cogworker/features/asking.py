@@ -1,0 +1,90 @@
+"""Asking features for effects: a fault of one of them is logged and stops neither the job nor others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django_cogworker.features import registry
+from django_cogworker.features.base import Run
+from django_cogworker.store.values import Effect
+
+logger = logging.getLogger("django_cogworker")
+
+Hook = Callable[..., tuple[Effect, ...]]
+
+
+class Effects:
+    """The effects of all features for one kind of step, named by the method of `Feature`."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+        self._hooks: list[Hook] = registry.taking_part(method)
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def of(self, payload: dict[str, Any], *args: Any) -> tuple[Effect, ...]:
+        """For a job; the hooks get the payload and `args`."""
+        effects: tuple[Effect, ...] = ()
+        for hook in self._hooks:
+            try:
+                effects += hook(payload, *args)
+            except Exception:
+                self._failed(payload)
+        return effects
+
+    def of_run(self, run: Run) -> tuple[Effect, ...]:
+        """For a run that ended."""
+        effects: tuple[Effect, ...] = ()
+        for hook in self._hooks:
+            try:
+                effects += hook(run)
+            except Exception:
+                self._failed(run.payload)
+        return effects
+
+    def _failed(self, payload: dict[str, Any]) -> None:
+        jid = payload.get("jid")
+        logger.exception(
+            "A feature failed when job %s was %s.", jid, self._method, extra={"jid": jid}
+        )
+
+
+class Notes:
+    """The notes of runs that succeeded, one feature after the other, and what is made of them."""
+
+    def __init__(self) -> None:
+        self._notes: list[Callable[[Run], Any]] = registry.taking_part("note")
+        self._digests: list[Callable[[Sequence[Any]], tuple[Effect, ...]]] = [
+            registry.method_beside(each, "digest") for each in self._notes
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._notes)
+
+    def of(self, run: Run) -> tuple[Any, ...]:
+        """One note a feature."""
+        return tuple(map(self._note, self._notes, [run] * len(self._notes)))
+
+    @staticmethod
+    def _note(hook: Callable[[Run], Any], run: Run) -> Any:
+        try:
+            return hook(run)
+        except Exception:
+            jid = run.payload.get("jid")
+            logger.exception("A feature failed to note job %s.", jid, extra={"jid": jid})
+            return None
+
+    def digest(self, notes: Sequence[tuple[Any, ...]]) -> tuple[Effect, ...]:
+        effects: tuple[Effect, ...] = ()
+        for place, hook in enumerate(self._digests):
+            own = [each[place] for each in notes if each and each[place] is not None]
+            if not own:
+                continue
+            try:
+                effects += hook(own)
+            except Exception:
+                logger.exception("A feature failed to digest %d notes.", len(own))
+        return effects
