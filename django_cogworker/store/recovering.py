@@ -74,6 +74,10 @@ class RecoveryVerbs:
                 )
         return held
 
+    def is_dead(self, payload: bytes) -> bool:
+        """Whether a job lies in the dead set with exactly these bytes."""
+        return self._client.zscore(self._keys.dead, payload) is not None
+
     def facts_of(self, identity: str) -> str:
         """The facts about a worker (JSON), or '' where none are known."""
         found = self._client.hget(self._keys.members, identity)

@@ -24,7 +24,7 @@ from django_cogworker.conf import Config
 from django_cogworker.features.asking import Effects
 from django_cogworker.features.base import Run
 from django_cogworker.jobs import registry
-from django_cogworker.store.errors import is_unavailable
+from django_cogworker.store.errors import is_ambiguous, is_unavailable
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Effect, Held, Recovered
 from django_cogworker.worker import surroundings
@@ -81,6 +81,8 @@ class Recovery:
         self._told: deque[tuple[Loss, Callable[[], None]]] = deque()
         self._first_missed: dict[str, float] = {}
         self._recovered, self._settled = Effects("recovered"), Effects("settled")
+        #: Jobs that a call whose reply was lost may have buried.
+        self._perhaps_buried: list[Orphan] = []
         self._surveys = 0
         self._wake = threading.Event()
         self._ended = False
@@ -113,6 +115,7 @@ class Recovery:
 
     def look(self) -> int:
         """One look; how many jobs were recovered. Raises redis-py's errors."""
+        self._learn_of_burials()
         recovered = self._act_on_losses()
         if not self._store.reliable:
             self.decided.set()  # where scripts are refused, nothing in progress is in Redis
@@ -232,13 +235,18 @@ class Recovery:
         while True:
             held = self._verbs.held_by(identity, BATCH, skip=skipped)
             orphans = [self._judge(each, started, counts, reason) for each in held]
-            reply = self._verbs.recover(
-                identity,
-                host=str(facts.get("host_id", "")),
-                gone=gone,
-                threshold=self._config.orphan_threshold,
-                orphans=[self._to_move(*each) for each in zip(held, orphans, strict=True)],
-            )
+            try:
+                reply = self._verbs.recover(
+                    identity,
+                    host=str(facts.get("host_id", "")),
+                    gone=gone,
+                    threshold=self._config.orphan_threshold,
+                    orphans=[self._to_move(*each) for each in zip(held, orphans, strict=True)],
+                )
+            except (redis.RedisError, OSError) as error:
+                if is_ambiguous(error):
+                    self._perhaps_buried += [each for each in orphans if each.fate == "dead"]
+                raise
             if not reply.dead:
                 return -1
             moved = self._take_verdicts(identity, orphans, reply.verdicts)
@@ -260,6 +268,16 @@ class Recovery:
             )
             warn_of_unread(self._verbs, (each.name for each in self._config.queues), queues)
         return total
+
+    def _learn_of_burials(self) -> None:
+        """Whose reply was lost: the hooks of a job that we have buried are ours to run."""
+        while self._perhaps_buried:
+            orphan = self._perhaps_buried[-1]
+            # The record has the moment of our decision, so no other recoverer has written these bytes.
+            buried = self._verbs.is_dead(orphan.payload)
+            self._perhaps_buried.pop()
+            if buried and orphan.error is not None and orphan.job is not None:
+                self._buried(orphan.job, orphan.error, ran=orphan.ran)
 
     def _judge(
         self, held: Held, started: frozenset[int] | None, counts: bool, reason: str

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from django_cogworker.store.scripts import script
 from tests.oddjobs.jobs import OneShot
 from tests.process.odd import KEYS, ODD
 from tests.project.jobs import Append, ExitWorker, KillWorker, Wait
@@ -114,6 +115,28 @@ def test_an_at_most_once_job_that_had_started_is_buried_after_a_crash(start_work
     wait_until(lambda: board.client.zcard(KEYS.dead) == 1)
     assert "at-most-once" in board.dead(jid)["error_message"]
     assert journal.count("started shot") == 1
+
+
+def test_the_death_hooks_of_a_recovered_job_run_once_though_the_reply_was_lost(
+    start_worker, journal, board, redis_url, make_proxy
+):
+    """The job is in the dead set and the recoverer did not hear of it: nobody else would run them."""
+    proxy = make_proxy(redis_url)
+    board.client.script_load(script("recover").text)  # or the reply that is lost says "no script"
+    jid = OneShot.perform_async("shot")
+    worker = start_worker("-c", "1", conf=ODD)
+    journal.wait_for("started shot")
+    lost = proxy.lose_reply(b'"d": "dead"')
+    recoverer = start_worker("-c", "1", conf=ODD, url=proxy.url)
+    ready(recoverer)
+    worker.kill()
+    assert lost.wait()
+    journal.wait_for("exhausted shot")
+    assert board.dead(jid)
+    board.wait_until_settled()
+    assert recoverer.stop() == 0
+    assert journal.count("exhausted shot") == 1
+    assert board.failed == 1
 
 
 def test_a_worker_of_another_host_is_judged_by_its_silence(start_worker, journal, board):
