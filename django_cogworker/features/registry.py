@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.module_loading import import_string
+
 from django_cogworker.client import chain, hooks
 from django_cogworker.features.base import Feature
 from django_cogworker.jobs.options import declare, withdraw
 
-#: One line a feature; without any of them the core works all the same.
-_FEATURES: tuple[Feature, ...] = ()
+#: One line a feature, the dotted path of its class; without any of them the core works all the same.
+FEATURES: list[str] = []
 
 _loaded: list[Feature] = []
 
@@ -17,8 +19,8 @@ _loaded: list[Feature] = []
 def load() -> None:
     """Make the features known to the floors below. Called once, when the app is ready."""
     if not _loaded:
-        for feature in _FEATURES:
-            add(feature)
+        for path in FEATURES:
+            add(import_string(path)())
 
 
 def add(feature: Feature) -> None:
