@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -20,11 +21,13 @@ from typing import Any
 from django_cogworker.worker.folders import folder, make_folder
 from django_cogworker.worker.health import Report
 from django_cogworker.worker.identity import host_facts
-from django_cogworker.worker.neighbours import is_gone, same_host
+from django_cogworker.worker.neighbours import host_rebooted, is_gone, same_host
 
 logger = logging.getLogger("django_cogworker")
 
 _PURPOSE = "health"
+#: Files that a worker looks at when it starts.
+MOST_TIDIED = 1000
 
 
 def project_mark(description: str, prefix: str) -> str:
@@ -40,6 +43,7 @@ class HealthFile:
         self._new = self._path.with_suffix(".new")
         self._host = {**host_facts(), "pid": os.getpid()}
         self._usable = True
+        _tidy()
 
     def write(self, report: Report) -> None:
         """Replace what stood there, in one step for those who read."""
@@ -79,11 +83,9 @@ def read_reports(project: str) -> list[Report]:
     own = host_facts()
     found = []
     for path, words in _read_files(project):
-        host = words["host"]
-        if same_host(host, own) or not own.get("boot_id"):
-            if _process_is_gone(host):
-                path.unlink(missing_ok=True)
-                continue
+        if _is_left_behind(words["host"], own):
+            path.unlink(missing_ok=True)
+        elif same_host(words["host"], own) or not own.get("boot_id"):
             found.append(Report.read(words["report"]))
     return sorted(found, key=lambda each: each.pid)
 
@@ -100,6 +102,21 @@ def _read_files(project: str) -> Iterator[tuple[Path, dict[str, Any]]]:
             logger.warning("The file %s is no report of a worker's health.", path)
             continue
         yield path, words
+
+
+def _tidy() -> None:
+    """Take away what killed workers have left, of whatever project."""
+    own = host_facts()
+    for path, words in itertools.islice(_read_files("*"), MOST_TIDIED):
+        if _is_left_behind(words["host"], own):
+            path.unlink(missing_ok=True)
+
+
+def _is_left_behind(host: dict[str, Any], own: dict[str, str]) -> bool:
+    """Whether the worker is known to be gone; one that another container's processes see is not."""
+    if host_rebooted(host, own):
+        return True
+    return (same_host(host, own) or not own.get("boot_id")) and _process_is_gone(host)
 
 
 def _process_is_gone(host: dict[str, Any]) -> bool:

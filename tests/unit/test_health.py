@@ -90,7 +90,8 @@ def test_a_probe_reads_what_the_worker_wrote(own_folder):
     assert files(own_folder) == []
 
 
-def test_the_file_of_a_killed_worker_is_taken_away(own_folder):
+@pytest.mark.parametrize("by", ["a probe", "the next worker"])
+def test_the_file_of_a_killed_worker_is_taken_away(own_folder, by):
     writes = (
         "import time; from django_cogworker.worker.health import Report; "
         "from django_cogworker.worker.health_file import HealthFile; "
@@ -107,7 +108,11 @@ def test_the_file_of_a_killed_worker_is_taken_away(own_folder):
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    assert read_reports("p") == []
+    assert len(files(own_folder)) == 1
+    if by == "a probe":
+        assert read_reports("p") == []
+    else:
+        HealthFile("another project")
     assert files(own_folder) == []
 
 
