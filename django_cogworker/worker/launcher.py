@@ -128,6 +128,7 @@ class Launcher:
                 membership=self._membership,
             ),
             turned=self._health.loop("upkeep"),
+            keep=self._manager.started.keep,
         )
         self._outage.wrong_type = self._upkeep.suspect
         self._membership.renewed = self._identity_renewed

@@ -8,10 +8,15 @@ cannot be read, every job counts as started.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import mmap
+import os
 import secrets
 import struct
+import time
+from pathlib import Path
 
 from django_cogworker.worker.folders import folder, make_folder
 
@@ -19,6 +24,9 @@ logger = logging.getLogger("django_cogworker")
 
 _PLACE = struct.Struct("<Q")
 _PURPOSE = "started"
+#: A file that no worker has kept for so long (seconds) was left behind, and so many are looked at.
+LEFT_BEHIND = 7 * 86_400
+MOST_TIDIED = 1000
 
 
 class StartedTickets:
@@ -29,7 +37,7 @@ class StartedTickets:
         self._path = folder(_PURPOSE) / self.name
         self._places: mmap.mmap | None = None
         try:
-            make_folder(_PURPOSE)
+            _tidy(make_folder(_PURPOSE))
             with self._path.open("x+b") as file:
                 file.write(bytes(_PLACE.size * places))
                 file.flush()
@@ -47,9 +55,16 @@ class StartedTickets:
         if self._places is not None:
             _PLACE.pack_into(self._places, place * _PLACE.size, ticket)
 
+    def keep(self) -> None:
+        """Said now and then while the worker lives: the file is not one that was left behind."""
+        if self._places is not None:
+            with contextlib.suppress(OSError):
+                os.utime(self._path)
+
     def remove(self) -> None:
         """The worker stops in good order: nobody will ask."""
-        self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._path.unlink()
 
 
 def read_started(name: str) -> frozenset[int] | None:
@@ -61,6 +76,15 @@ def read_started(name: str) -> frozenset[int] | None:
     except OSError:
         return None
     return frozenset(each[0] for each in _PLACE.iter_unpack(content) if each[0])
+
+
+def _tidy(path: Path) -> None:
+    """Take away what was left by workers whose jobs nobody recovered from here."""
+    oldest = time.time() - LEFT_BEHIND
+    for each in itertools.islice(path.iterdir(), MOST_TIDIED):
+        with contextlib.suppress(OSError):
+            if each.stat().st_mtime < oldest:
+                each.unlink()
 
 
 def forget_started(name: str) -> None:

@@ -39,12 +39,15 @@ class Upkeep:
         outage: Outage,
         strays: Strays,
         turned: Callable[[], None],
+        keep: Callable[[], None],
     ) -> None:
+        """`keep` is called each round: what tells that this worker's file is in use."""
         self._store = store
         self._membership = membership
         self._outage = outage
         self._strays = strays
         self._turned = turned
+        self._keep = keep
         self._queues = [each.name for each in config.queues]
         self._host = host_facts().get("host_id", "")
         #: Who judges the dead sooner looks after the living sooner too.
@@ -84,6 +87,7 @@ class Upkeep:
         self.put_away_misplaced()
         if now >= self._next_round:
             self._next_round = now + self._interval
+            self._keep()
             self._strays.look()
 
     def put_away_misplaced(self) -> int:
