@@ -187,7 +187,7 @@ class ScriptedVerbs:
 
     def beat(self, beat: Beat) -> BeatReply:
         keys, identity = self._keys, beat.identity
-        now, command, errors, bulletin = script("beat").run(
+        now, command, errors, bulletin, buried = script("beat").run(
             self._client,
             [
                 keys.process(identity),
@@ -200,6 +200,7 @@ class ScriptedVerbs:
                 keys.host(beat.host),
                 keys.fleet_beat,
                 keys.bulletin,
+                keys.tombstone(identity),
             ],
             [
                 identity,
@@ -214,7 +215,11 @@ class ScriptedVerbs:
             ],
         )
         return BeatReply(
-            float(now), read_command(command), [text(each) for each in errors], bulletin
+            float(now),
+            read_command(command),
+            [text(each) for each in errors],
+            bulletin,
+            bool(buried),
         )
 
     def leave(self, identity: str, host: str = "") -> int:

@@ -262,3 +262,5 @@ class BeatReply:
     command: tuple[str, str] | None
     errors: Sequence[str]
     bulletin: int = 0
+    #: Others took it for dead, and nothing was written.
+    buried: bool = False

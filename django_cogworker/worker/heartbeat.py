@@ -118,6 +118,8 @@ class Heartbeat:
                 self._gap,
             )
         )
+        if reply.buried:
+            return  # no good beat; the fetcher learns of it too, and sees to a new identity
         self._last_good = time.monotonic()
         self._membership.present = identity
         self._outage.over(wrote=True)
