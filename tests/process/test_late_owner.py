@@ -197,3 +197,20 @@ def test_a_worker_that_was_taken_for_dead_still_tells_which_jobs_had_started(
     for raw in board.client.hvals(KEYS.workers(ready(fresh))):
         counts[b'"b"' in raw] = b'"orphanings"' in raw
     assert counts == {True: True, False: False}
+
+
+def test_a_beat_that_arrives_after_the_burial_brings_nobody_back(
+    start_worker, journal, board, redis_url, make_proxy
+):
+    """Else the next worker would see the old identity, find its process, or miss it, and judge again."""
+    proxy = make_proxy(redis_url)
+    late = start_worker("-c", "1", conf=QUICK, url=proxy.url)
+    old = ready(late)
+    held = freeze_at(proxy, "beat")
+    wait_until(held, message="a beat")
+    assert bury(start_worker, board, old).stop() == 0
+    wait_for_call(board, "beat", proxy.thaw)
+    new = check_it_goes_on(late, old, journal, board)
+    assert identities(board) == {new}
+    assert board.client.hkeys(KEYS.members) == [new.encode()]
+    assert board.client.smembers(KEYS.processes) == {new.encode()}
