@@ -25,9 +25,11 @@ from django.core.signals import setting_changed
 
 from django_cogworker.exceptions import ConfigurationError
 from django_cogworker.parsers import (
+    HistoryKept,
     Parser,
     QueueWeight,
     parse_flag,
+    parse_history,
     parse_names,
     parse_one_of,
     parse_path,
@@ -71,6 +73,7 @@ class Config:
     embedded_dir: Path | None
     embedded_binary: Path | None
     testing: str | None
+    history: HistoryKept | None
 
 
 def _redis_default() -> str:
@@ -140,12 +143,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),
     Setting("testing", None, parse_testing, "E021"),
+    Setting("history", True, parse_history, "E025"),
 )
 
 #: Settings that the design names and a later version reads; not an error to have them now.
 LATER_SETTINGS = frozenset(
-    f"{PREFIX}{each}"
-    for each in ("UNIQUE_LOCK_TTL", "PERIODIC", "STATUS_EXPIRATION", "HISTORY", "ADMIN")
+    f"{PREFIX}{each}" for each in ("UNIQUE_LOCK_TTL", "PERIODIC", "STATUS_EXPIRATION", "ADMIN")
 )
 
 

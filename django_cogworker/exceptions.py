@@ -79,6 +79,10 @@ class PushError(CogworkerError):
         self.ambiguous = ambiguous
 
 
+class InvalidQuery(CogworkerError, ValueError):
+    """A look at what is kept asks for something that cannot be: a page of -1 entries, an unknown status."""
+
+
 class EmbeddedServerError(CogworkerError):
     """The embedded server cannot be found, started or stopped."""
 

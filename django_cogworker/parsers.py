@@ -22,6 +22,10 @@ EMBEDDED = "embedded"
 #: The longest time that a setting may name: what a `timedelta` can hold.
 MAX_SECONDS = timedelta.max.total_seconds()
 
+#: Bounds of the bounds: a hundred years; what Redis's memory may just bear.
+MAX_HISTORY_DAYS = 36_500
+MAX_HISTORY_RUNS = 10_000_000
+
 #: What decides the wire protocol and our rules for time-outs and retries; a project cannot set it.
 RESERVED_REDIS_OPTIONS = frozenset(
     {
@@ -103,6 +107,33 @@ def parse_names(value: Any) -> tuple[str, ...]:
     if not all(isinstance(each, str) and each for each in value):
         raise ValueError("a list of argument names")
     return tuple(value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HistoryKept:
+    """How much of the history is kept: days, runs that succeeded, runs that failed, days of counters."""
+
+    days: int = 30
+    runs: int = 50_000
+    failures: int = 10_000
+    counter_days: int = 400
+
+
+def parse_history(value: Any) -> HistoryKept | None:
+    """`True` is the defaults, `False` no history, a mapping changes some of the bounds."""
+    if isinstance(value, bool):
+        return HistoryKept() if value else None
+    names = [each.name for each in dataclasses.fields(HistoryKept)]
+    allowed = f"True, False, or a mapping with {', '.join(map(repr, names))}: whole numbers from 1"
+    if not isinstance(value, Mapping):
+        raise ValueError(allowed)
+    for name, number in value.items():
+        if name not in names:
+            raise ValueError(f"{allowed} (not {name!r})")
+        most = MAX_HISTORY_DAYS if "days" in name else MAX_HISTORY_RUNS
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
+            raise ValueError(f"{allowed}, at most {most} (not {number!r} for {name!r})")
+    return HistoryKept(**value)
 
 
 def parse_path(value: Any) -> Path | None:

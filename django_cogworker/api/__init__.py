@@ -9,8 +9,60 @@ for worker in ProcessSet():
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from django_cogworker.api.processes import Process, ProcessSet, losses
 from django_cogworker.api.queues import Queue, all_queues
 from django_cogworker.api.stats import Stats
+from django_cogworker.api.throughput import HourCount, throughput
 
-__all__ = ["Process", "ProcessSet", "Queue", "Stats", "all_queues", "losses"]
+if TYPE_CHECKING:
+    from django_cogworker.api.history import (
+        ClassStats,
+        DayCount,
+        History,
+        HistoryEntry,
+        HistoryPage,
+        Percentiles,
+        class_stats,
+        percentiles,
+    )
+
+#: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
+_OF_FEATURES = {
+    "ClassStats": "history",
+    "DayCount": "history",
+    "History": "history",
+    "HistoryEntry": "history",
+    "HistoryPage": "history",
+    "Percentiles": "history",
+    "class_stats": "history",
+    "percentiles": "history",
+}
+
+__all__ = [
+    "ClassStats",
+    "DayCount",
+    "History",
+    "HistoryEntry",
+    "HistoryPage",
+    "HourCount",
+    "Percentiles",
+    "Process",
+    "ProcessSet",
+    "Queue",
+    "Stats",
+    "all_queues",
+    "class_stats",
+    "losses",
+    "percentiles",
+    "throughput",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _OF_FEATURES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -11,7 +11,9 @@ from django_cogworker.features.base import Feature
 from django_cogworker.jobs.options import declare, withdraw
 
 #: One line a feature, the dotted path of its class; without any of them the core works all the same.
-FEATURES: list[str] = []
+FEATURES: list[str] = [
+    "django_cogworker.features.history.feature.HistoryFeature",
+]
 
 _loaded: list[Feature] = []
 

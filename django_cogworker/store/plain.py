@@ -355,14 +355,16 @@ class PlainVerbs:
     def _effect(self, pipe: Any, effect: Effect) -> None:
         key, args = effect.key, effect.args
         if effect.op == "hincrby":
-            pipe.hincrby(key, str(args[0]), int(args[1]))
+            for field, by in zip(args[::2], args[1::2], strict=True):
+                pipe.hincrby(key, str(field), int(by))
         elif effect.op == "hset":
             pairs = [str(each) for each in args]
             pipe.hset(key, items=pairs)
         elif effect.op == "hdel":
             pipe.hdel(key, *(str(each) for each in args))
         elif effect.op == "record":
-            pipe.zadd(key, {str(args[1]): float(args[0])})
+            members = zip((args[1], *args[5::2]), (args[0], *args[4::2]), strict=True)
+            pipe.zadd(key, {str(member): float(score) for member, score in members})
             pipe.zremrangebyscore(key, "-inf", f"({args[2]}")
             pipe.zremrangebyrank(key, 0, -int(args[3]) - 1)
         elif effect.op == "append":

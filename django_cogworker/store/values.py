@@ -19,10 +19,11 @@ class Effect:
     """Something a feature wants done in the same step as a move of a job. The ops are a closed
     list:
 
-    `hincrby` (field, by), `hset` (field, value, and further pairs), `hdel` (field …), `append` (value, at
-    most so many), `record` (score, member, lowest score that is kept, at most so many), `expire`
-    (seconds), `delete` (), `delete_if_owner` (owner), `expire_if_owner` (owner, seconds), `hold`
-    (owner, seconds: extend it, or take it anew where nobody has it).
+    `hincrby` (field, by, and further pairs), `hset` (field, value, and further pairs), `hdel` (field …),
+    `append` (value, at most so many), `record` (score, member, lowest score that is kept, at most so
+    many, and further pairs of score and member, 1,000 at most), `expire` (seconds), `delete` (),
+    `delete_if_owner` (owner), `expire_if_owner` (owner, seconds), `hold` (owner, seconds: extend it, or
+    take it anew where nobody has it).
     """
 
     op: Literal[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,16 @@ class Command(BaseCommand):
             ("workers", "Each worker: identity, running jobs, queues, quiet or not."),
         ):
             verb(name, text).add_argument("--json", action="store_true", help="As JSON.")
+        history = verb("history", "Runs that ended, the newest first.")
+        history.add_argument("--failed", action="store_true", help="Only those that failed.")
+        history.add_argument("--class", dest="job_class", metavar="NAME", help="Of one job class.")
+        history.add_argument(
+            "--limit", type=int, default=25, metavar="N", help="How many. Default: 25."
+        )
+        history.add_argument("--json", action="store_true", help="As JSON, with all fields.")
+        verb(
+            "classes", "Each job class in the last 24 hours: runs, failures, times in seconds."
+        ).add_argument("--json", action="store_true", help="As JSON.")
         health = verb(
             "healthcheck",
             "Exit status 0 where the workers on this host are healthy, else 1. Asks no Redis.",
@@ -121,6 +132,54 @@ class Command(BaseCommand):
 
     def _losses(self, options: dict[str, Any]) -> None:
         self._table(losses(), options["json"], "No worker process was lost.")
+
+    def _history(self, options: dict[str, Any]) -> None:
+        from django_cogworker.api.history import History
+
+        page = History().page(
+            status="failed" if options["failed"] else None,
+            job_class=options["job_class"],
+            limit=options["limit"],
+        )
+        if options["json"]:
+            self._table([dataclasses.asdict(each) for each in page.entries], True, "")
+            return
+        rows = [
+            {
+                "finished": _moment(each.finished_at),
+                "status": each.status,
+                "class": each.job_class,
+                "jid": each.jid,
+                "attempt": each.attempt,
+                "seconds": _seconds(each.seconds),
+                "wait": _seconds(each.wait),
+                "error": each.error_class or "",
+            }
+            for each in page.entries
+        ]
+        self._table(rows, False, "No run is kept.")
+
+    def _classes(self, options: dict[str, Any]) -> None:
+        from django_cogworker.api.history import class_stats
+
+        stats = class_stats()
+        if options["json"]:
+            self._table([dataclasses.asdict(each) for each in stats], True, "")
+            return
+        rows = [
+            {
+                "class": each.job_class,
+                "runs": each.runs,
+                "failures": each.failures,
+                **{
+                    f"{kind}_{name}": _seconds(value)
+                    for kind, times in (("run", each.seconds), ("wait", each.wait))
+                    for name, value in dataclasses.asdict(times).items()
+                },
+            }
+            for each in stats
+        ]
+        self._table(rows, False, "No job ended in the last 24 hours.")
 
     def _healthcheck(self, options: dict[str, Any]) -> None:
         config = get_config()
@@ -215,3 +274,11 @@ class Command(BaseCommand):
 
 def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))

@@ -10,11 +10,13 @@ local function note_effect(reply)
 end
 
 local effect_ops = {
-  hincrby = function(key, effect) note_effect(redis.pcall('HINCRBY', key, effect[3], effect[4])) end,
+  hincrby = function(key, effect)
+    for at = 3, #effect, 2 do note_effect(redis.pcall('HINCRBY', key, effect[at], effect[at + 1])) end
+  end,
   hset = function(key, effect) note_effect(redis.pcall('HSET', key, unpack(effect, 3))) end,
   hdel = function(key, effect) note_effect(redis.pcall('HDEL', key, unpack(effect, 3))) end,
   record = function(key, effect)
-    note_effect(redis.pcall('ZADD', key, effect[3], effect[4]))
+    note_effect(redis.pcall('ZADD', key, effect[3], effect[4], unpack(effect, 7)))
     note_effect(redis.pcall('ZREMRANGEBYSCORE', key, '-inf', '(' .. effect[5]))
     note_effect(redis.pcall('ZREMRANGEBYRANK', key, 0, -tonumber(effect[6]) - 1))
   end,

@@ -1,0 +1,35 @@
+"""What the history shows of a job's arguments.
+
+A payload may have a megabyte; a history of fifty thousand of them must not. So long arguments are cut.
+All that is to be hidden has to be hidden in `visible`, before anything is encoded.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+#: Longer arguments (as JSON) are cut, and this much of them is left (characters).
+MAX_LENGTH = 2_000
+CUT_LENGTH = 500
+
+encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def visible(payload: dict[str, Any]) -> tuple[Any, Any]:
+    """Positional and keyword arguments of the payload as they may be shown to people."""
+    return payload.get("args") or [], payload.get("kwargs")
+
+
+def fields(payload: dict[str, Any]) -> str:
+    """The arguments as fields of a JSON object: `args`, `kwargs` where there are any, or `args_cut`."""
+    args, kwargs = visible(payload)
+    try:
+        text = encode(args)
+        named = encode(kwargs) if kwargs else ""
+    except (TypeError, ValueError, RecursionError):
+        # A middleware put something in there that JSON cannot hold.
+        return '"args_cut":"(cannot be shown)"'
+    if len(text) + len(named) > MAX_LENGTH:
+        return f'"args_cut":{encode(f"{text} {named}"[:CUT_LENGTH])}'
+    return f'"args":{text},"kwargs":{named}' if named else f'"args":{text}'

@@ -1,0 +1,100 @@
+"""Run and waiting times of each job class in the last 24 hours, out of its histograms.
+
+They are kept by the hour, so what is told covers the hour that has begun and the 24 before it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django_cogworker.features.history import names
+from django_cogworker.features.history.buckets import percentile
+from django_cogworker.features.history.writing import FAILED, SUCCESS
+from django_cogworker.store.scripted import text
+from django_cogworker.store.store import get_store
+
+#: Classes whose hours are asked for in one round trip.
+BATCH = 40
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Seconds that 50, 95 and 99 % of the runs did not exceed, within 9 %; `None` where there are none.
+
+    A millisecond stands for all that is shorter.
+    """
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClassStats:
+    """One job class in the last 24 hours. `runs` counts attempts that ended, `failures` those of them that
+    failed; `seconds` is how long they took, `wait` how long the jobs had been on their queue.
+    """
+
+    job_class: str
+    runs: int
+    failures: int
+    seconds: Percentiles
+    wait: Percentiles
+
+
+def class_stats() -> list[ClassStats]:
+    """Every job class that ran in the last 24 hours, by name. O(classes)."""
+    store = get_store()
+    client: Any = store.client
+    since = _hours()[0] * names.HOUR
+    found = client.zrangebyscore(names.classes(store.keys), since, "+inf")
+    known = sorted(text(each) for each in found)
+    stats = [
+        each for at in range(0, len(known), BATCH) for each in _stats_of(known[at : at + BATCH])
+    ]
+    return [each for each in stats if each.runs]
+
+
+def percentiles(job_class: Any) -> ClassStats:
+    """The same of one job class, or its name. One that did not run has 0 runs. O(1)."""
+    return _stats_of([str(getattr(job_class, "job_name", job_class))])[0]
+
+
+def _hours() -> range:
+    now = int(time.time() // names.HOUR)
+    return range(now - names.HOURS, now + 1)
+
+
+def _stats_of(classes: Sequence[str]) -> list[ClassStats]:
+    store, hours = get_store(), _hours()
+    pipe: Any = store.client.pipeline(transaction=False)
+    for each in classes:
+        for hour in hours:
+            pipe.hgetall(names.times(store.keys, each, hour))
+    tables = pipe.execute()
+    many = len(hours)
+    return [_summed(each, tables[at * many : (at + 1) * many]) for at, each in enumerate(classes)]
+
+
+def _summed(job_class: str, tables: Sequence[dict[bytes, bytes]]) -> ClassStats:
+    sums: Counter[str] = Counter()
+    for table in tables:
+        for field, value in table.items():
+            if value.isdigit():
+                sums[text(field)] += int(value)
+    failures = sums.pop(FAILED, 0)
+    runs = sums.pop(SUCCESS, 0) + failures
+    return ClassStats(job_class, runs, failures, _percentiles(sums, "r"), _percentiles(sums, "w"))
+
+
+def _percentiles(sums: Counter[str], kind: str) -> Percentiles:
+    counts = {
+        int(field[1:]): number
+        for field, number in sums.items()
+        if field[0] == kind and field[1:].isdigit()
+    }
+    return Percentiles(*(percentile(counts, share) for share in (0.5, 0.95, 0.99)))
