@@ -22,7 +22,7 @@ from django.test import override_settings
 from django_cogworker import conf
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import ConfigurationError
-from django_cogworker.parsers import QueueWeight
+from django_cogworker.parsers import HistoryKept, QueueWeight
 from tests.support.worker import ROOT
 
 #: setting → good values with what they become
@@ -64,6 +64,13 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
     "SENSITIVE_ARGUMENTS": [([], ()), (["iban"], ("iban",))],
     "EMBEDDED_DIR": [("/x", Path("/x")), (Path("/x/y"), Path("/x/y")), (None, None)],
     "EMBEDDED_BINARY": [("/bin/x", Path("/bin/x")), (None, None)],
+    "HISTORY": [
+        (True, HistoryKept(30, 50_000, 10_000, 400)),
+        (False, None),
+        ({}, HistoryKept()),
+        ({"days": 7, "counter_days": 10}, HistoryKept(7, 50_000, 10_000, 10)),
+        ({"runs": 100, "failures": 10**7}, HistoryKept(30, 100, 10**7, 400)),
+    ],
     "TESTING": [("fake", "fake"), ("inline", "inline"), (None, None)],
 }
 
@@ -139,6 +146,17 @@ BAD: dict[str, list[tuple[Any, str]]] = {
     "SENSITIVE_ARGUMENTS": [("password", "a list"), ([""], "a list"), ([1], "a list")],
     "EMBEDDED_DIR": [("", "a path"), (3, "a path")],
     "EMBEDDED_BINARY": [("", "a path"), ([], "a path")],
+    "HISTORY": [
+        (None, "True, False, or a mapping"),
+        (1, "True, False, or a mapping"),
+        ("on", "True, False, or a mapping"),
+        ({"weeks": 1}, "not 'weeks'"),
+        ({"days": 0}, "not 0 for 'days'"),
+        ({"days": True}, "not True for 'days'"),
+        ({"days": 36_501}, "at most 36500"),
+        ({"runs": 1.5}, "whole numbers from 1"),
+        ({"failures": 10**8}, "at most 10000000"),
+    ],
     "TESTING": [("eager", "'fake' or 'inline'"), (False, "None"), (True, "None"), ([], "None")],
 }
 
