@@ -232,7 +232,7 @@ def test_rq12_dr10_dt6_old_and_surplus_runs_leave_with_the_next_one(redis_client
     settings.COGWORKER_HISTORY = {"days": 2, "runs": 3, "failures": 2}
     now = time.time()
     fails = case == "RQ-12"
-    keep(run("old", at=now - 3 * 86_400, fails=fails))
+    keep(run("old", at=now - 4 * 86_400, fails=fails))
     keep(run("kept", at=now - 86_400, fails=fails))
     assert jids() == ["kept"]
     keep(*(run(f"j{number}", at=now - 9 + number, fails=fails) for number in range(9)))
