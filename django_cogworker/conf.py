@@ -70,6 +70,7 @@ class Config:
     payload_warn: int
     payload_max: int
     sensitive_arguments: tuple[str, ...]
+    unique_lock_ttl: float
     embedded_dir: Path | None
     embedded_binary: Path | None
     testing: str | None
@@ -140,6 +141,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("payload_warn", 10_000, parse_whole(1), "E016"),
     Setting("payload_max", 1_000_000, parse_whole(100), "E017"),
     Setting("sensitive_arguments", ("password", "secret", "token"), parse_names, "E018"),
+    Setting("unique_lock_ttl", DAY, parse_seconds, "E022"),
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),
     Setting("testing", None, parse_testing, "E021"),
@@ -148,7 +150,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 #: Settings that the design names and a later version reads; not an error to have them now.
 LATER_SETTINGS = frozenset(
-    f"{PREFIX}{each}" for each in ("UNIQUE_LOCK_TTL", "PERIODIC", "STATUS_EXPIRATION", "ADMIN")
+    f"{PREFIX}{each}" for each in ("PERIODIC", "STATUS_EXPIRATION", "ADMIN")
 )
 
 

@@ -83,6 +83,17 @@ class InvalidQuery(CogworkerError, ValueError):
     """A look at what is kept asks for something that cannot be: a page of -1 entries, an unknown status."""
 
 
+class DuplicateJob(CogworkerError):
+    """A unique job was not enqueued, because another one has its lock; `holder` is that one's jid.
+
+    Raised only where the job says `on_conflict="raise"`.
+    """
+
+    def __init__(self, message: str, *, holder: str) -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
 class EmbeddedServerError(CogworkerError):
     """The embedded server cannot be found, started or stopped."""
 

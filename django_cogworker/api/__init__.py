@@ -5,6 +5,8 @@ from django_cogworker.api import ProcessSet, Queue, Stats
 Queue("mail").pause()
 for worker in ProcessSet():
     worker.quiet()
+
+What belongs to a feature is loaded when it is first asked for, since the feature may not be there.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         class_stats,
         percentiles,
     )
+    from django_cogworker.api.unique import UniqueLock, release_lock, unique_locks
 
 #: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
 _OF_FEATURES = {
@@ -37,8 +40,11 @@ _OF_FEATURES = {
     "HistoryEntry": "history",
     "HistoryPage": "history",
     "Percentiles": "history",
+    "UniqueLock": "unique",
     "class_stats": "history",
     "percentiles": "history",
+    "release_lock": "unique",
+    "unique_locks": "unique",
 }
 
 __all__ = [
@@ -53,11 +59,14 @@ __all__ = [
     "ProcessSet",
     "Queue",
     "Stats",
+    "UniqueLock",
     "all_queues",
     "class_stats",
     "losses",
     "percentiles",
+    "release_lock",
     "throughput",
+    "unique_locks",
 ]
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import redis
 
 from django_cogworker.api.replies import number
 from django_cogworker.exceptions import InvalidQueueName, UnparseablePayload
+from django_cogworker.features.asking import Effects
 from django_cogworker.parsers import check_queue_name
 from django_cogworker.payload.codec import decode
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
+from django_cogworker.store.values import Effect
+
+#: So many jobs are deleted in one step.
+BATCH = 500
 
 
 class Queue:
@@ -69,7 +75,33 @@ class Queue:
         return self._store.resume(self.name)
 
     def clear(self) -> int:
-        """Delete every waiting job; how many there were. Not to be undone."""
+        """Delete every waiting job; how many there were. Not to be undone.
+
+        O(size): what features keep for a job is freed in the step that deletes it. Jobs that are pushed
+        meanwhile may be deleted too.
+        """
+        removed = Effects("removed")
+        if not removed:
+            return self._clear_at_once()
+        count = 0
+        for key, read in (
+            (self._keys.jobs, self._store.client.lrange),
+            (self._keys.priority, self._store.client.zrange),
+        ):
+            count += self._clear_in_batches(key, read, removed)
+        return count
+
+    def _clear_in_batches(self, key: str, read: Callable[..., Any], removed: Effects) -> int:
+        count = 0
+        while batch := read(key, 0, BATCH - 1):
+            verdicts = self._store.remove(key, [(each, _parts(each, removed)) for each in batch])
+            problem = next((each for each in verdicts if isinstance(each, str)), None)
+            if problem is not None:
+                raise redis.ResponseError(problem)
+            count += sum(map(number, verdicts))
+        return count
+
+    def _clear_at_once(self) -> int:
         pipe = self._store.client.pipeline(transaction=True)
         pipe.llen(self._keys.jobs)
         pipe.zcard(self._keys.priority)
@@ -78,6 +110,13 @@ class Queue:
         if isinstance(deleted, Exception):
             raise deleted
         return number(waiting) + number(prioritised)
+
+
+def _parts(member: bytes, removed: Effects) -> tuple[Effect, ...]:
+    try:
+        return removed.of(decode(member))
+    except UnparseablePayload:
+        return ()
 
 
 def all_queues() -> list[Queue]:

@@ -26,6 +26,10 @@ PushHook = Callable[[dict[str, Any]], PushParts | None]
 
 push_hooks: list[PushHook] = []
 
+#: Called with the payload of a job that was refused as a duplicate, and who has the claim, in the call
+#: that enqueued it alone. What such a hook raises reaches the caller.
+refusal_hooks: list[Callable[[dict[str, Any], str], None]] = []
+
 
 def _no_sender(class_name: str) -> Any:
     return None

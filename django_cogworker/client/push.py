@@ -157,7 +157,11 @@ def _innermost(delivery: _Delivery, payload: dict[str, Any]) -> str | None:
     refusal = _hand_over([job], delivery.on_commit)[0]
     if refusal is not None and not refusal.is_duplicate:
         raise _refused_by_redis([(job, refusal)], 1, [])
-    return job.jid if refusal is None else None
+    if refusal is None:
+        return job.jid
+    for tell in hooks.refusal_hooks:
+        tell(payload, refusal.holder)
+    return None
 
 
 def _warn_of_size(job: Outgoing, payload: dict[str, Any]) -> None:

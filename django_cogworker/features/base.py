@@ -74,6 +74,11 @@ class Feature:
         """Guards and effects for the push of this job."""
         return None
 
+    def refused(self, payload: dict[str, Any], holder: str) -> None:
+        """Told by the call that enqueued this job alone that somebody else has a claim. What is raised here
+        reaches the caller.
+        """
+
     def graduated(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         """Effects for the step that moves this due job to its queue."""
         return ()

@@ -13,6 +13,7 @@ from django_cogworker.jobs.options import declare, withdraw
 #: One line a feature, the dotted path of its class; without any of them the core works all the same.
 FEATURES: list[str] = [
     "django_cogworker.features.history.feature.HistoryFeature",
+    "django_cogworker.features.unique.Unique",
 ]
 
 _loaded: list[Feature] = []
@@ -33,6 +34,8 @@ def add(feature: Feature) -> None:
     chain.built_in.extend(feature.client_middleware)
     if _takes_part(feature, "pushed"):
         hooks.push_hooks.append(feature.pushed)
+    if _takes_part(feature, "refused"):
+        hooks.refusal_hooks.append(feature.refused)
 
 
 def remove(feature: Feature) -> None:
@@ -44,6 +47,8 @@ def remove(feature: Feature) -> None:
         chain.built_in.remove(each)
     if _takes_part(feature, "pushed"):
         hooks.push_hooks.remove(feature.pushed)
+    if _takes_part(feature, "refused"):
+        hooks.refusal_hooks.remove(feature.refused)
 
 
 def taking_part(method: str) -> list[Any]:

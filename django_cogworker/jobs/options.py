@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypedDict
 
 from django_cogworker.exceptions import InvalidOption, UnknownOption
@@ -32,6 +33,10 @@ class JobOptions(TypedDict, total=False):
     at_most_once: bool
     tags: Sequence[str]
     extra: Mapping[str, Any]
+    unique: str | bool | None
+    unique_on: Sequence[str] | Callable[..., Any] | None
+    unique_ttl: float | timedelta | None
+    on_conflict: str
 
 
 Wire = Callable[[Any], dict[str, Any]]

@@ -32,6 +32,7 @@ from django_cogworker.store.values import (
     Effect,
     ExchangeReply,
     ExchangeRequest,
+    Guard,
     Move,
     Outgoing,
     Refusal,
@@ -61,14 +62,31 @@ class PlainVerbs:
     def push(self, lane: str, number: int, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
         verdicts: list[Refusal | None] = []
         for job in jobs:
-            reason = self._claim(job)
+            reason = self._claim(job.guards)
             if reason is None:
                 reason = self._push_one(job)
+                if reason is not None:
+                    self._unclaim(job.guards)
             verdicts.append(None if reason is None else Refusal(reason))
         return verdicts
 
-    def _claim(self, job: Outgoing) -> str | None:
-        for guard in job.guards:
+    def claim(self, guard: Guard) -> Refusal | None:
+        """Claim a guard on its own."""
+        reason = self._claim((guard,))
+        return None if reason is None else Refusal(reason)
+
+    def _unclaim(self, guards: Sequence[Guard]) -> None:
+        """The job could not be written. What was taken from others or has risen stays as it is."""
+        self.apply(
+            [
+                Effect("delete_if_owner", each.key, (each.owner,))
+                for each in guards
+                if each.kind == "claim"
+            ]
+        )
+
+    def _claim(self, guards: Sequence[Guard]) -> str | None:
+        for guard in guards:
             if guard.kind == "claim" and self._client.set(
                 guard.key, guard.owner, nx=True, ex=guard.ttl
             ):
@@ -78,6 +96,10 @@ class PlainVerbs:
                 return f"duplicate {had}"
             if guard.kind == "rises" and had.isdigit() and int(had) >= int(guard.owner):
                 return f"duplicate {had}"
+            if guard.kind == "take" and guard.ousted and had not in ("", guard.owner):
+                lives = (self._client.ttl(guard.key), self._client.ttl(guard.ousted))
+                self._client.hset(guard.ousted, had, 1)
+                self._client.expire(guard.ousted, max(guard.ttl, *lives))
             self._client.set(guard.key, guard.owner, ex=guard.ttl)
         return None
 
@@ -374,6 +396,8 @@ class PlainVerbs:
             pipe.expire(key, int(args[0]))
         elif effect.op == "delete":
             pipe.delete(key)
+        elif effect.op == "forget":
+            pipe.zrem(key, *(str(each) for each in args))
         elif effect.op == "hold":
             owner = self._client.get(key)
             if owner is None or owner == str(args[0]).encode():

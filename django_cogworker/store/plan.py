@@ -39,4 +39,13 @@ class Plan:
         return [[each.op, self.key(each.key), *map(str, each.args)] for each in effects]
 
     def guards(self, guards: tuple[Guard, ...]) -> list[list[Any]]:
-        return [[self.key(each.key), each.owner, str(each.ttl), each.kind] for each in guards]
+        return [
+            [
+                self.key(each.key),
+                each.owner,
+                str(each.ttl),
+                each.kind,
+                self.key(each.ousted) if each.ousted else 0,
+            ]
+            for each in guards
+        ]

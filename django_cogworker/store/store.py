@@ -31,6 +31,7 @@ from django_cogworker.store.values import (
     Effect,
     ExchangeReply,
     ExchangeRequest,
+    Guard,
     Move,
     Outgoing,
     Refusal,
@@ -122,6 +123,13 @@ class Store:
     def apply(self, effects: Sequence[Effect]) -> None:
         """Carry out effects on their own, in one round trip."""
         self._plain.apply(effects)
+
+    def claim(self, guard: Guard, effects: Sequence[Effect] = ()) -> Refusal | None:
+        """Claim a guard outside a push, and carry out effects where that succeeds."""
+        refusal = self._plain.claim(guard)
+        if refusal is None and effects:
+            self._plain.apply(effects)
+        return refusal
 
     def post_bulletin(self) -> None:
         """Have every worker look at once for what features have for it."""

@@ -23,7 +23,7 @@ class Effect:
     `append` (value, at most so many), `record` (score, member, lowest score that is kept, at most so
     many, and further pairs of score and member, 1,000 at most), `expire` (seconds), `delete` (),
     `delete_if_owner` (owner), `expire_if_owner` (owner, seconds), `hold` (owner, seconds: extend it, or
-    take it anew where nobody has it).
+    take it anew where nobody has it), `forget` (member …: out of what was recorded).
     """
 
     op: Literal[
@@ -37,6 +37,7 @@ class Effect:
         "delete_if_owner",
         "expire_if_owner",
         "hold",
+        "forget",
     ]
     key: str
     args: tuple[str | int, ...] = ()
@@ -49,12 +50,18 @@ class Guard:
 
     `claim`: nobody may have it (but the owner itself). `take`: it becomes the owner's, whoever had
     it. `rises`: the owner is a number, which must be above the one that is there.
+
+    `ousted`: with `take`, the key of a hash in which the owner before is noted; it lives at least as long as
+    either claim. `through_run` is for the test modes, which have no steps to free a claim in: whether it
+    lasts until the job has run, or only until it starts.
     """
 
     key: str
     owner: str
     ttl: int
     kind: Literal["claim", "take", "rises"] = "claim"
+    ousted: str = ""
+    through_run: bool = True
 
 
 @dataclasses.dataclass(slots=True)

@@ -7,6 +7,7 @@ at-most-once job. Whatever the job raises, exits and interrupts included, is tha
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import time
@@ -235,8 +236,10 @@ class Processor:
         decision: Decision,
         run: Run,
     ) -> None:
-        effects = self._settled.of_run(run)
-        filed, decision, record = self._failures.settle(unit, payload, error, decision, effects)
+        filed, decision, record = self._failures.settle(unit, payload, error, decision)
+        # Asked now: where the failure could not be recorded as it is, the decision is another one.
+        ended = dataclasses.replace(run, outcome=decision.outcome, delay=decision.delay)
+        filed.effects += self._settled.of_run(ended)
         name = payload["class"]
         self._log_failure(name, record, error, decision)
         target = None if definition is None else definition.target

@@ -294,7 +294,10 @@ class Recovery:
         effects: tuple[Effect, ...] = ()
         if orphan.job is not None and orphan.ran:
             outcome = "retrying" if orphan.fate == "retry" else "dead"
-            effects += self._settled.of_run(Run(orphan.job, outcome, error=orphan.error))
+            wait = max(0.0, orphan.delay - time.time()) if outcome == "retrying" else 0.0
+            effects += self._settled.of_run(
+                Run(orphan.job, outcome, error=orphan.error, delay=wait)
+            )
         elif orphan.job is not None:
             if orphan.error is not None:
                 effects += attempt_effects(

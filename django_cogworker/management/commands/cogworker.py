@@ -35,6 +35,7 @@ class Command(BaseCommand):
             ("stats", "Counters and sizes."),
             ("queues", "Each queue: size, latency in seconds, paused or not."),
             ("losses", "Worker processes that a supervisor lost, the newest first."),
+            ("locks", "Locks of unique jobs: key, class, jid, seconds until it ends by itself."),
             ("workers", "Each worker: identity, running jobs, queues, quiet or not."),
         ):
             verb(name, text).add_argument("--json", action="store_true", help="As JSON.")
@@ -74,6 +75,9 @@ class Command(BaseCommand):
             added.add_argument("queue")
             if name == "clear":
                 added.add_argument("--yes", action="store_true", help="Do not ask.")
+        verb("release", "Delete the lock of a unique job.").add_argument(
+            "key", help="As `cogworker locks` shows it."
+        )
         for name, text in (
             ("quiet", "Let a worker fetch no more."),
             ("unquiet", "Let a quiet worker work again."),
@@ -181,6 +185,15 @@ class Command(BaseCommand):
         ]
         self._table(rows, False, "No job ended in the last 24 hours.")
 
+    def _locks(self, options: dict[str, Any]) -> None:
+        from django_cogworker.api.unique import unique_locks
+
+        rows = [
+            {"key": each.key, "class": each.job_class, "jid": each.jid, "ttl": round(each.ttl, 1)}
+            for each in unique_locks()
+        ]
+        self._table(rows, options["json"], "No unique job has a lock.")
+
     def _healthcheck(self, options: dict[str, Any]) -> None:
         config = get_config()
         limit: float = options["max_age"]
@@ -240,6 +253,14 @@ class Command(BaseCommand):
             if answer.strip() != "yes":
                 raise CommandError("Nothing was deleted.")
         self.stdout.write(f"{queue.clear()} jobs deleted.")
+
+    def _release(self, options: dict[str, Any]) -> None:
+        from django_cogworker.api.unique import release_lock
+
+        key = options["key"]
+        if not release_lock(key):
+            raise CommandError(f"There is no lock {key!r}; `cogworker locks` lists them.")
+        self.stdout.write("Released.")
 
     @staticmethod
     def _known_queue(options: dict[str, Any]) -> Queue:

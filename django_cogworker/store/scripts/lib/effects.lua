@@ -1,6 +1,7 @@
 -- effects.lua: what features may have done in the same step as a move of a job. A closed list.
 -- An effect is {op, index of its key in KEYS, ...}. One that fails never stops the move: its error is noted.
--- A guard is {index of its key, owner, ttl in seconds, 'claim', 'take' or 'rises'}.
+-- A guard is {index of its key, owner, ttl in seconds, 'claim', 'take' or 'rises', index of the hash that notes whose it
+-- was when it is taken, or 0}.
 local effect_errors = {}
 
 local function note_effect(reply)
@@ -32,6 +33,7 @@ local effect_ops = {
   expire_if_owner = function(key, effect)
     if redis.pcall('GET', key) == effect[3] then note_effect(redis.pcall('EXPIRE', key, effect[4])) end
   end,
+  forget = function(key, effect) note_effect(redis.pcall('ZREM', key, unpack(effect, 3))) end,
   hold = function(key, effect)
     local owner = redis.pcall('GET', key)
     if owner == effect[3] then
@@ -59,6 +61,13 @@ local function claim(guard)
   elseif kind == 'claim' and had and had ~= owner then
     return 'duplicate ' .. had
   end
+  if kind == 'take' and guard[5] > 0 and had and had ~= owner then
+    local noted = KEYS[guard[5]]
+    local life = math.max(tonumber(guard[3]), redis.call('TTL', key), redis.call('TTL', noted))
+    local reply = redis.pcall('HSET', noted, had, 1)
+    if type(reply) == 'table' and reply.err then return reply.err end
+    redis.call('EXPIRE', noted, life)
+  end
   local reply = redis.pcall('SET', key, owner, 'EX', guard[3])
   if type(reply) == 'table' and reply.err then return reply.err end
   return nil
@@ -67,8 +76,10 @@ end
 -- Puts back what was there before the guards were claimed.
 local function release_guards(guards, before, upto)
   for number = 1, upto do
-    local key, had = KEYS[guards[number][1]], before[number]
+    local guard, had = guards[number], before[number]
+    local key = KEYS[guard[1]]
     if had.value then
+      if guard[5] > 0 then redis.pcall('HDEL', KEYS[guard[5]], had.value) end
       redis.call('SET', key, had.value, 'PX', math.max(1, had.ttl))
     else
       redis.call('DEL', key)

@@ -1,0 +1,196 @@
+"""Where unique jobs take part in the life of a job."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from django_cogworker.client.hooks import PushParts
+from django_cogworker.conf import get_config
+from django_cogworker.exceptions import DuplicateJob, InvalidPayload
+from django_cogworker.features.base import Feature, Refused, Run
+from django_cogworker.features.unique.digest import key_of
+from django_cogworker.features.unique.locks import RECOVERY_WAIT, Lock, lock_of
+from django_cogworker.features.unique.options import (
+    OPTIONS,
+    UNTIL_EXECUTED,
+    UNTIL_EXECUTING,
+    check_conflict,
+    check_mode,
+    check_ttl,
+    check_unique_on,
+)
+from django_cogworker.features.unique.running import Running
+from django_cogworker.store.keys import Keys
+from django_cogworker.store.store import get_store
+from django_cogworker.store.values import Effect
+
+#: A job that waits for another one to end tries again after so many seconds: first the one, in the end the other.
+FIRST_LOOK, LAST_LOOK = 1.0, 5.0
+MAX_KEY = 200
+
+_running = Running()
+
+
+def _push_side(push: Callable[[dict[str, Any]], str | None]) -> Callable[..., str | None]:
+    """Gives the payload of a unique job its key."""
+
+    def with_key(payload: dict[str, Any]) -> str | None:
+        if "unique" in payload or "unique_on" in payload or "on_conflict" in payload:
+            _complete(payload)
+        return push(payload)
+
+    return with_key
+
+
+def _complete(payload: dict[str, Any]) -> None:
+    unique_on = payload.pop("unique_on", None)
+    if not payload.get("unique"):
+        for name in ("unique", "unique_key", "unique_ttl", "on_conflict"):
+            payload.pop(name, None)
+        return
+    checks = {"unique": check_mode, "unique_ttl": check_ttl, "on_conflict": check_conflict}
+    for name, check in checks.items():
+        if name in payload:
+            payload[name] = _checked(payload[name], name, check)
+    given = payload.get("unique_key")
+    if given is None or unique_on is not None:
+        unique_on = _checked(unique_on, "unique_on", check_unique_on)
+        payload["unique_key"] = key_of(payload, unique_on, payload["unique"])
+    elif not (
+        isinstance(given, str)
+        and given.isprintable()
+        and " " not in given
+        and 0 < len(given) <= MAX_KEY
+    ):
+        raise InvalidPayload(
+            f"'unique_key' is a text of 1 to {MAX_KEY} characters without spaces, not {given!r}; leave it out."
+        )
+
+
+def _checked(value: Any, name: str, check: Callable[[Any], Any]) -> Any:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise InvalidPayload(f"{name!r} is {value!r}; allowed is {error}.") from None
+
+
+def _run_side(perform: Callable[[Any, dict[str, Any]], Any]) -> Callable[..., Any]:
+    """Has the lock of a running job extended."""
+
+    def extending(job: Any, payload: dict[str, Any]) -> Any:
+        if not payload.get("unique"):
+            return perform(job, payload)
+        lock = _lock(payload)
+        if lock is None or lock.mode == UNTIL_EXECUTING:
+            return perform(job, payload)
+        with _running.during(lock):
+            return perform(job, payload)
+
+    return extending
+
+
+def _lock(payload: dict[str, Any]) -> Lock | None:
+    if not payload.get("unique"):
+        return None
+    return lock_of(Keys(get_config().key_prefix), payload)
+
+
+class Unique(Feature):
+    """See the package."""
+
+    name = "unique"
+    options = OPTIONS
+    client_middleware: ClassVar[tuple[Callable[..., Any], ...]] = (_push_side,)
+    server_middleware: ClassVar[tuple[Callable[..., Any], ...]] = (_run_side,)
+
+    def pushed(self, payload: dict[str, Any]) -> PushParts | None:
+        lock = _lock(payload)
+        if lock is None or not lock.held_by_push:
+            return None
+        wait = max(0.0, payload.get("at", 0.0) - time.time())
+        guard = lock.guard(wait, takes=payload.get("on_conflict") == "replace")
+        return PushParts((guard,), (lock.listed(wait),))
+
+    def refused(self, payload: dict[str, Any], holder: str) -> None:
+        if payload.get("unique") and payload.get("on_conflict") == "raise":
+            raise DuplicateJob(
+                f"{payload['class']} was not enqueued: job {holder} has the lock {payload['unique_key']}.",
+                holder=holder,
+            )
+
+    def graduated(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
+        lock = _lock(payload)
+        return lock.held() if lock is not None and _is_kept_between_runs(lock, payload) else ()
+
+    def admit(self, payload: dict[str, Any]) -> Refused | None:
+        lock = _lock(payload)
+        if lock is None:
+            return None
+        store = get_store()
+        if not lock.held_by_push:
+            refusal = store.claim(lock.guard(), (lock.listed(),))
+            if refusal is None:
+                return None
+            reason = f"job {refusal.holder} runs, and has the lock {lock.key}"
+            return Refused("waiting", reason, _next_look(payload))
+        client: Any = store.client
+        if client.hexists(lock.replaced, lock.jid):
+            return Refused("replaced", f"a newer job has taken over its lock {lock.key}")
+        if lock.mode == UNTIL_EXECUTING:
+            store.apply(lock.freed())
+        return None
+
+    def settled(self, run: Run) -> tuple[Effect, ...]:
+        lock = _lock(run.payload)
+        if lock is None or run.outcome == "finished":
+            return ()  # of the latter: see `note`
+        if run.outcome in ("waiting", "retrying") and lock.held_by_push:
+            kept = run.outcome == "waiting" or lock.mode == UNTIL_EXECUTED
+            return lock.held(run.delay) if kept else ()
+        return lock.ended()
+
+    def note(self, run: Run) -> Lock | None:
+        return _lock(run.payload)
+
+    def digest(self, notes: Sequence[Lock]) -> tuple[Effect, ...]:
+        return tuple(effect for lock in notes for effect in lock.ended())
+
+    def requeued(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
+        lock = _lock(payload)
+        if lock is None:
+            return ()
+        return lock.held() if lock.held_by_push else lock.ended()
+
+    def recovered(self, payload: dict[str, Any], fate: str) -> tuple[Effect, ...]:
+        lock = _lock(payload)
+        if lock is None:
+            return ()
+        return lock.held(RECOVERY_WAIT) if lock.held_by_push and fate != "dead" else lock.ended()
+
+    def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
+        lock = _lock(payload)
+        return () if lock is None else lock.ended()
+
+    def beat(self) -> None:
+        effects = _running.due()
+        if effects:
+            get_store().apply(effects)
+
+
+def _is_kept_between_runs(lock: Lock, payload: dict[str, Any]) -> bool:
+    """Whether the lock is the job's while it waits: not that of a job which has begun once, if it was to
+    be had until then only.
+    """
+    return lock.mode == UNTIL_EXECUTED or (
+        lock.mode == UNTIL_EXECUTING and "retry_count" not in payload
+    )
+
+
+def _next_look(payload: dict[str, Any]) -> float:
+    """Seconds: the longer the job has waited, the more; jittered, so that many do not come at once."""
+    since = payload.get("created_at")
+    age = time.time() - since if isinstance(since, (int, float)) else 0.0
+    return random.uniform(0.75, 1.0) * min(LAST_LOOK, max(FIRST_LOOK, age / 10))

@@ -1,0 +1,45 @@
+"""The locks of the jobs that run in this process: each is extended long before it would end.
+
+So a job may run longer than its lock's TTL, and the lock of a job whose worker died ends by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django_cogworker.features.unique.locks import Lock
+from django_cogworker.store.values import Effect
+
+
+class Running:
+    """Thread-safe: processors come and go, the heartbeat looks."""
+
+    def __init__(self) -> None:
+        self._locks: dict[int, tuple[Lock, float]] = {}
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def during(self, lock: Lock) -> Iterator[None]:
+        """The job that has this lock runs."""
+        run = id(lock)
+        with self._guard:
+            self._locks[run] = (lock, time.monotonic())
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._locks.pop(run, None)
+
+    def due(self) -> tuple[Effect, ...]:
+        """Effects that extend the locks of which a third of the TTL has gone by."""
+        now = time.monotonic()
+        effects: tuple[Effect, ...] = ()
+        with self._guard:
+            for run, (lock, since) in self._locks.items():
+                if now - since >= lock.ttl / 3:
+                    self._locks[run] = (lock, now)
+                    effects += lock.extended()
+        return effects
