@@ -70,13 +70,13 @@ def _living(entries: Iterable[str]) -> dict[str, UniqueLock]:
     keys = get_store().keys
     split = {each: _split(each) for each in entries}
     pipe: Any = get_store().client.pipeline(transaction=False)
-    for _, key, _ in split.values():
+    for key, _, _ in split.values():
         name = keys.of("unique", "lock", key)
         pipe.get(name)
         pipe.pttl(name)
     answers = pipe.execute(raise_on_error=False)
     found = {}
-    for place, (entry, (jid, key, job_class)) in enumerate(split.items()):
+    for place, (entry, (key, jid, job_class)) in enumerate(split.items()):
         owner, left = answers[2 * place : 2 * place + 2]
         if isinstance(owner, bytes) and text(owner) == jid and isinstance(left, int):
             found[entry] = UniqueLock(key, job_class, jid, max(0, left) / 1000)

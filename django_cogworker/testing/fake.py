@@ -12,6 +12,7 @@ from django_cogworker.client import commit
 from django_cogworker.exceptions import EmptyQueueError
 from django_cogworker.payload.codec import decode
 from django_cogworker.store.values import Outgoing, Refusal
+from django_cogworker.testing.claims import Claims
 from django_cogworker.testing.running import run_here
 
 
@@ -23,11 +24,21 @@ class FakeTransport:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: list[tuple[str, Outgoing]] = []
+        self._claims = Claims()
 
     def push(self, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
+        return [self._push_one(each) for each in jobs]
+
+    def _push_one(self, job: Outgoing) -> Refusal | None:
+        class_name = decode(job.payload)["class"]
         with self._lock:
-            self._jobs += [(decode(each.payload)["class"], each) for each in jobs]
-        return [None] * len(jobs)
+            refusal, ousted = self._claims.claim(job)
+            if refusal is not None:
+                return refusal
+            if ousted:
+                self._jobs = [each for each in self._jobs if each[1].jid not in ousted]
+            self._jobs.append((class_name, job))
+        return None
 
     def jobs(self, name: str | None = None) -> list[dict[str, Any]]:
         """The collected payloads of that class, or all; then those that wait for a commit in this
@@ -41,7 +52,13 @@ class FakeTransport:
     def clear(self, name: str | None = None) -> None:
         """Forget the jobs of that class, or all."""
         with self._lock:
-            self._jobs = [each for each in self._jobs if name is not None and each[0] != name]
+            kept = [each for each in self._jobs if name is not None and each[0] != name]
+            forgotten = [
+                job for class_name, job in self._jobs if name is None or class_name == name
+            ]
+            self._jobs = kept
+        for each in forgotten:
+            self._claims.ends(each)
         for pending in commit.waiting():
             pending.jobs = [
                 job
@@ -56,15 +73,22 @@ class FakeTransport:
         job = self._take(name)
         if job is None:
             raise EmptyQueueError(f"No job of {name or 'any class'} is waiting.")
-        return run_here(job.payload)
+        return self._run(job)
 
     def drain(self, name: str | None = None) -> int:
         """Run jobs until none is left, those pushed meanwhile included; how many ran."""
         count = 0
         while (job := self._take(name)) is not None:
-            run_here(job.payload)
+            self._run(job)
             count += 1
         return count
+
+    def _run(self, job: Outgoing) -> Any:
+        self._claims.starts(job)
+        try:
+            return run_here(job.payload)
+        finally:
+            self._claims.ends(job)
 
     def _take(self, name: str | None) -> Outgoing | None:
         with self._lock:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django_cogworker.store.values import Outgoing, Refusal
+from django_cogworker.testing.claims import Claims
 from django_cogworker.testing.running import run_here
 
 
@@ -18,10 +19,22 @@ class InlineTransport:
 
     waits_for_commit = False
 
+    def __init__(self) -> None:
+        self._claims = Claims()
+
     def push(self, jobs: Sequence[Outgoing]) -> list[Refusal | None]:
-        for each in jobs:
-            run_here(each.payload)
-        return [None] * len(jobs)
+        return [self._run(each) for each in jobs]
+
+    def _run(self, job: Outgoing) -> Refusal | None:
+        refusal, _ = self._claims.claim(job)
+        if refusal is not None:
+            return refusal
+        self._claims.starts(job)
+        try:
+            run_here(job.payload)
+        finally:
+            self._claims.ends(job)
+        return None
 
 
 _by_setting = InlineTransport()

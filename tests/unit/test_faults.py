@@ -21,6 +21,7 @@ REASONS = ("Impossible", "Later", "The same test", "The first of these tests")
 
 #: The numbers of each area; those that are missing in between have no case.
 AREAS = {
+    "C": "20 21 22 24 25 26 28 29",
     "E": "36 37 38 40 41 42 44 45 46 48 49 50 52 53 54",
     "G": "60 61 62 64 65 66 68 69 70 72 73 74 76 77 78 80 81 82 84 85 86",
     "H": "88 89 90 92 93 94 96 97 98 100 101 102 104 105 106 108 109 110 112 113 114 116",
@@ -29,7 +30,7 @@ AREAS = {
 }
 PAINS = (
     "CE-1 CE-3 CE-4 RQ-2 RQ-3 RQ-6 RQ-8 DR-1 DR-3 DR-12 DR-13 HU-9 Q2-2 AR-1 AR-2 TQ-2 TQ-3 PR-2 PR-3 "
-    "PR-5 DT-5 SK-2 SK-3 SK-5 SK-14"
+    "PR-5 DT-5 SK-2 SK-3 SK-5 SK-14 CE-12 HU-2 AR-11 PR-11 SK-11 SK-12"
 )
 
 

@@ -62,6 +62,7 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
     "PAYLOAD_WARN": [(1, 1)],
     "PAYLOAD_MAX": [(100, 100), (10**8, 10**8)],
     "SENSITIVE_ARGUMENTS": [([], ()), (["iban"], ("iban",))],
+    "UNIQUE_LOCK_TTL": [(60, 60.0), (0.5, 0.5), (timedelta(days=1), 86_400.0)],
     "EMBEDDED_DIR": [("/x", Path("/x")), (Path("/x/y"), Path("/x/y")), (None, None)],
     "EMBEDDED_BINARY": [("/bin/x", Path("/bin/x")), (None, None)],
     "HISTORY": [
@@ -144,6 +145,7 @@ BAD: dict[str, list[tuple[Any, str]]] = {
     "PAYLOAD_WARN": [(0, "at least 1"), (1e4, "whole")],
     "PAYLOAD_MAX": [(99, "at least 100"), ("1MB", "whole")],
     "SENSITIVE_ARGUMENTS": [("password", "a list"), ([""], "a list"), ([1], "a list")],
+    "UNIQUE_LOCK_TTL": [(0, "positive"), ("1 day", "positive")],
     "EMBEDDED_DIR": [("", "a path"), (3, "a path")],
     "EMBEDDED_BINARY": [("", "a path"), ([], "a path")],
     "HISTORY": [

@@ -1,0 +1,50 @@
+"""The claims of jobs in a test mode, in memory: what the guards of a push do in Redis.
+
+`claim` and `take` count; a guard that `rises` is for those who look at a clock, and always lets through. A
+claim is freed when its job starts or has run, as the guard says, or is forgotten.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from django_cogworker.store.values import Outgoing, Refusal
+
+
+class Claims:
+    """Who has what. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._owners: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def claim(self, job: Outgoing) -> tuple[Refusal | None, set[str]]:
+        """Claim all guards of the job or none. The refusal, and the jids from which something was taken."""
+        guards = [each for each in job.guards if each.kind != "rises"]
+        ousted: set[str] = set()
+        with self._lock:
+            for each in guards:
+                had = self._owners.get(each.key)
+                if had is None or had == each.owner:
+                    continue
+                if each.kind == "claim":
+                    return Refusal(f"duplicate {had}"), set()
+                ousted.add(had)
+            self._owners.update({each.key: each.owner for each in guards})
+        return None, ousted
+
+    def starts(self, job: Outgoing) -> None:
+        """Free what is to be had until the start only."""
+        self._free(job, only_those_until_the_start=True)
+
+    def ends(self, job: Outgoing) -> None:
+        """Free all that the job still has."""
+        self._free(job, only_those_until_the_start=False)
+
+    def _free(self, job: Outgoing, *, only_those_until_the_start: bool) -> None:
+        with self._lock:
+            for each in job.guards:
+                if only_those_until_the_start and each.through_run:
+                    continue
+                if self._owners.get(each.key) == each.owner:
+                    del self._owners[each.key]
