@@ -149,9 +149,7 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 #: Settings that the design names and a later version reads; not an error to have them now.
-LATER_SETTINGS = frozenset(
-    f"{PREFIX}{each}" for each in ("PERIODIC", "STATUS_EXPIRATION", "ADMIN")
-)
+LATER_SETTINGS = frozenset(f"{PREFIX}{each}" for each in ("PERIODIC", "STATUS_EXPIRATION", "ADMIN"))
 
 
 def is_debug() -> bool:

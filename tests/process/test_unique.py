@@ -28,7 +28,7 @@ def test_sk12_hu2_the_lock_survives_a_killed_worker_with_its_job(
     (lock,) = redis_client.scan_iter(LOCKS)
     worker.signal(signal.SIGKILL)
     worker.wait()
-    assert redis_client.get(lock) == jid.encode()
+    assert redis_client.get(lock) == str(jid).encode()
     assert (KillsOnce.perform_async("a") is None) is (job is KillsOnce)
     start_worker("-c", "1", conf=CONF)
     journal.wait_for("a 2")
@@ -43,7 +43,7 @@ def test_a_stop_puts_the_job_back_with_its_lock(start_worker, journal, redis_cli
     redis_client.expire(lock, 50)
     assert worker.stop() == 0
     assert redis_client.llen("cogworker:queue:default") == 1
-    assert redis_client.get(lock) == jid.encode()
+    assert redis_client.get(lock) == str(jid).encode()
     assert 500 < redis_client.ttl(lock) <= 600
     assert Waiting.perform_async("w") is None
 

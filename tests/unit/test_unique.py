@@ -48,7 +48,11 @@ class Broken(Job, unique=True):
         raise ZeroDivisionError
 
 
-class NotAtAll(Once, unique=None):
+class Base(Job, unique="until_executing"):
+    """A base whose options are inherited."""
+
+
+class NotAtAll(Base, unique=None):
     def perform(self, name: str) -> None: ...
 
 
