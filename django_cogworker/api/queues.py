@@ -83,13 +83,17 @@ class Queue:
         removed = Effects("removed")
         if not removed:
             return self._clear_at_once()
-        count = 0
+        count, spoilt = 0, False
         for key, read in (
             (self._keys.jobs, self._store.client.lrange),
             (self._keys.priority, self._store.client.zrange),
         ):
-            count += self._clear_in_batches(key, read, removed)
-        return count
+            try:
+                count += self._clear_in_batches(key, read, removed)
+            except redis.ResponseError:
+                spoilt = True
+        # What is of the wrong type goes whole.
+        return count + self._clear_at_once() if spoilt else count
 
     def _clear_in_batches(self, key: str, read: Callable[..., Any], removed: Effects) -> int:
         count = 0
