@@ -73,6 +73,7 @@ class Config:
     unique_lock_ttl: float
     embedded_dir: Path | None
     embedded_binary: Path | None
+    timeout_grace: float
     testing: str | None
     history: HistoryKept | None
 
@@ -144,6 +145,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("unique_lock_ttl", DAY, parse_seconds, "E022"),
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),
+    Setting("timeout_grace", 30, parse_seconds, "E031"),
     Setting("testing", None, parse_testing, "E021"),
     Setting("history", True, parse_history, "E025"),
 )

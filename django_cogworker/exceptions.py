@@ -118,6 +118,10 @@ class JobFailedError(CogworkerError):
     """
 
 
+class JobTimeout(CogworkerError, TimeoutError):
+    """A job ran longer than its `timeout`. It is raised inside the job, at the limit."""
+
+
 class JobOrphanedError(CogworkerError):
     """A job was buried because the workers that ran it died; an at-most-once job also because its
     worker stopped.

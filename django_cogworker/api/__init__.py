@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from django_cogworker.api.counters import counters
 from django_cogworker.api.processes import Process, ProcessSet, losses
 from django_cogworker.api.queues import Queue, all_queues
 from django_cogworker.api.stats import Stats
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         class_stats,
         percentiles,
     )
+    from django_cogworker.api.limits import stuck_jobs
     from django_cogworker.api.unique import UniqueLock, release_lock, unique_locks
 
 #: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
@@ -45,6 +47,7 @@ _OF_FEATURES = {
     "percentiles": "history",
     "release_lock": "unique",
     "unique_locks": "unique",
+    "stuck_jobs": "limits",
 }
 
 __all__ = [
@@ -62,9 +65,11 @@ __all__ = [
     "UniqueLock",
     "all_queues",
     "class_stats",
+    "counters",
     "losses",
     "percentiles",
     "release_lock",
+    "stuck_jobs",
     "throughput",
     "unique_locks",
 ]

@@ -55,6 +55,12 @@ class Worker(Protocol):
     @property
     def identity(self) -> str: ...
 
+    def give_up(self, payload: dict[str, Any], error: BaseException) -> None:
+        """Wait no longer for this job (the dict that its run was given): if it still runs when the worker
+        ends, it has failed with `error`.
+        """
+        ...
+
     def recycle(self, reason: str) -> None:
         """Fetch no more, let the jobs that run end, then end, for another one to take its place."""
         ...
@@ -115,6 +121,10 @@ class Feature:
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         """Effects for the step that deletes this job, which waits, by somebody's wish."""
         return ()
+
+    def counters(self) -> dict[str, int]:
+        """Numbers for `cogworker stats`, by the names under which they are shown. May ask Redis."""
+        return {}
 
     def attached(self, worker: Worker) -> None:
         """Called once in each worker, before it fetches."""

@@ -14,6 +14,8 @@ from django_cogworker.jobs.options import declare, withdraw
 FEATURES: list[str] = [
     "django_cogworker.features.history.feature.HistoryFeature",
     "django_cogworker.features.unique.Unique",
+    "django_cogworker.features.timeout.feature.Timeout",
+    "django_cogworker.features.expiry.feature.Expiry",
 ]
 
 _loaded: list[Feature] = []

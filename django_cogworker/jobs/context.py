@@ -7,7 +7,7 @@ attributes, functions ask `current_job()`. Features listen to `at` and `store` a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any
 
@@ -24,7 +24,16 @@ def _never() -> bool:
 class JobContext:
     """One run of one job."""
 
-    __slots__ = ("_stopping", "attempt", "jid", "listeners", "payload", "perform")
+    __slots__ = (
+        "_stopping",
+        "around",
+        "attempt",
+        "awaiting",
+        "jid",
+        "listeners",
+        "payload",
+        "perform",
+    )
 
     def __init__(
         self,
@@ -42,6 +51,10 @@ class JobContext:
         self.listeners = listeners
         #: Runs the job's own code; the innermost step of the server middleware.
         self.perform: Callable[[], Any] | None = None
+        #: Set by a feature's middleware: calls the job's own code, inside all middleware, and turns the
+        #: coroutine of an asynchronous job into the one that is awaited.
+        self.around: Callable[[Callable[[], Any]], Any] | None = None
+        self.awaiting: Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]] | None = None
         self._stopping = stopping
 
     @property

@@ -101,8 +101,11 @@ class Definition:
     ) -> dict[str, Any]:
         """A payload for a call with these arguments. Raises `ArgumentError`."""
         self.check_arguments(args, kwargs)
-        fields = (options or self.options).fresh_fields()
-        return job_payload.build(self.name, args, kwargs, fields, at)
+        chosen = options or self.options
+        payload = job_payload.build(self.name, args, kwargs, chosen.fresh_fields(), at)
+        for stamp in chosen.stamps:
+            stamp(payload)
+        return payload
 
 
 def qualified_name(thing: Any) -> str:

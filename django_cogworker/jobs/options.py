@@ -13,6 +13,7 @@ import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypedDict
 
 from django_cogworker.exceptions import InvalidOption, UnknownOption
@@ -37,6 +38,8 @@ class JobOptions(TypedDict, total=False):
     unique_on: Sequence[str] | Callable[..., Any] | None
     unique_ttl: float | timedelta | None
     on_conflict: str
+    timeout: float | timedelta | None
+    expires_in: float | timedelta | None
 
 
 Wire = Callable[[Any], dict[str, Any]]
@@ -47,13 +50,15 @@ class Option:
     """A declared option.
 
     `check` returns the value to keep or raises `ValueError` with what is allowed. `wire` gives the
-    fields of the payload for a value; without it the option stays in this process.
+    fields of the payload for a value; without it (and `stamp`) the option stays in this process.
     """
 
     name: str
     default: Any
     check: Callable[[Any], Any]
     wire: Wire | None = None
+    #: Writes into the payload of one call what depends on its moment.
+    stamp: Callable[[Any, dict[str, Any]], None] | None = None
 
 
 _declared: dict[str, Option] = {}
@@ -134,6 +139,8 @@ class Options:
     values: Mapping[str, Any]
     #: The payload's fields that follow from them, made once.
     fields: Mapping[str, Any]
+    #: What writes into each payload at the moment of the call.
+    stamps: tuple[Callable[[dict[str, Any]], None], ...] = ()
 
     def fresh_fields(self) -> dict[str, Any]:
         """The fields for one payload, which middleware may change without changing the next one."""
@@ -159,7 +166,7 @@ class Options:
             except ValueError as error:
                 raise InvalidOption(f"{owner}: {name}={value!r}; allowed is {error}.") from None
         _check_together(values, owner)
-        return Options(values, _fields(values))
+        return Options(values, _fields(values), _stamps(values))
 
 
 def _check_together(values: dict[str, Any], owner: str) -> None:
@@ -180,6 +187,14 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
         if option.wire is not None:
             fields.update(option.wire(values.get(name, option.default)))
     return fields
+
+
+def _stamps(values: Mapping[str, Any]) -> tuple[Callable[[dict[str, Any]], None], ...]:
+    return tuple(
+        partial(option.stamp, values[name])
+        for name, option in _declared.items()
+        if option.stamp is not None and name in values
+    )
 
 
 def _unknown(name: str, owner: str) -> str:

@@ -7,6 +7,7 @@ class (its options are checked already) and `normalise` from a dict given to the
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -151,7 +152,7 @@ def _check_fields(payload: dict[str, Any]) -> None:
     priority = payload.get("priority", 0)
     if isinstance(priority, bool) or not isinstance(priority, int) or priority not in PRIORITIES:
         raise InvalidPayload(f"'priority' is a whole number from -100 to 100, not {priority!r}.")
-    for name in ("at", "created_at"):
+    for name in ("at", "created_at", "expires_at"):
         value = payload.get(name)
         if value is not None and (
             isinstance(value, bool)
@@ -159,6 +160,11 @@ def _check_fields(payload: dict[str, Any]) -> None:
             or not abs(value) < LAST_MOMENT
         ):
             raise InvalidPayload(f"{name!r} is a time in epoch seconds, not {value!r}.")
+    limit = payload.get("timeout")
+    if limit is not None and (
+        isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < math.inf
+    ):
+        raise InvalidPayload(f"'timeout' is a number of seconds above 0, not {limit!r}.")
     tags = payload.get("tags", [])
     if not isinstance(tags, (list, tuple)) or not all(isinstance(each, str) for each in tags):
         raise InvalidPayload(f"'tags' is a list of texts, not {tags!r}.")

@@ -28,6 +28,8 @@ class Unit:
     marked: bool = False
     #: The stop has put it back or buried it: whoever has not begun with it must not any more.
     given_up: bool = False
+    #: Nobody waits for its end any more: if it still runs when the worker ends, it has failed with this.
+    overdue: BaseException | None = None
     #: What features noted of its run, for the step that acknowledges it.
     notes: tuple[Any, ...] = ()
     #: The decoded job once it runs; for stacks, pages and the requeue at a stop.

@@ -146,6 +146,10 @@ class Launcher:
     def identity(self) -> str:
         return self._membership.identity
 
+    def give_up(self, payload: dict[str, Any], error: BaseException) -> None:
+        """Wait no longer, at the end, for the job that runs with this payload."""
+        self._manager.give_up(payload, error)
+
     def recycle(self, reason: str) -> None:
         """Ask the worker, from any thread, to make room for another when its running jobs have ended."""
         if self._ending != "recycled":
@@ -271,7 +275,7 @@ class Launcher:
         self._ending = "recycled"
         self._words.put("quiet")
         nap = threading.Event()
-        while not (self._heartbeat.quiet and self._manager.is_idle):
+        while not (self._heartbeat.quiet and self._manager.may_end):
             nap.wait(0.02)
         self._words.put("stop")
 

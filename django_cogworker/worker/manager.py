@@ -20,6 +20,7 @@ from django_cogworker.exceptions import JobOrphanedError
 from django_cogworker.features.asking import Effects
 from django_cogworker.features.base import Run
 from django_cogworker.jobs import registry
+from django_cogworker.signals import announce, job_failed
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Settlement
 from django_cogworker.worker import settlement as settlements
@@ -32,7 +33,7 @@ from django_cogworker.worker.health import Health
 from django_cogworker.worker.identity import Membership
 from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.processor import Processor
-from django_cogworker.worker.retries import Decision
+from django_cogworker.worker.retries import Decision, decide
 from django_cogworker.worker.runner import Runner
 from django_cogworker.worker.solitude import Solitude
 from django_cogworker.worker.started import StartedTickets
@@ -108,9 +109,20 @@ class Manager:
         return len(self.hand.running)
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing runs and nothing that was fetched waits to run."""
-        return not self.busy and not self.hand.untaken and self.fetcher.is_certain
+    def awaited(self) -> int:
+        """How many running jobs are to be waited for."""
+        return sum(unit.overdue is None for unit in list(self.hand.running.values()))
+
+    @property
+    def may_end(self) -> bool:
+        """Whether nothing runs but what nobody waits for any more."""
+        return not self.awaited and not self.hand.untaken and self.fetcher.is_certain
+
+    def give_up(self, payload: dict[str, Any], error: BaseException) -> None:
+        """Do not wait for the running job with this payload."""
+        for unit in list(self.hand.running.values()):
+            if unit.job is payload:
+                unit.overdue = error
 
     def quiet(self) -> None:
         self.fetcher.close()
@@ -125,14 +137,14 @@ class Manager:
         self._stopping = True
         self.fetcher.close()
         deadline = time.monotonic() + self._config.shutdown_timeout
-        if self.busy:
+        if self.awaited:
             logger.info(
                 "Waiting up to %.0f s for %d running jobs.",
                 self._config.shutdown_timeout,
-                self.busy,
+                self.awaited,
             )
         nap = threading.Event()
-        while self.busy and time.monotonic() < deadline and not at_once():
+        while self.awaited and time.monotonic() < deadline and not at_once():
             nap.wait(0.02)
         put_back = self._abandon_running()
         confirmed_by = time.monotonic() + CONFIRM
@@ -166,7 +178,7 @@ class Manager:
         for unit in running:
             unit.given_up = True  # before anything else is read of it: see `Processor._start`
             self.fetcher.settle(unit, self._abandoned(unit))
-        return len(running)
+        return sum(unit.overdue is None for unit in running)
 
     def _mourn(self) -> None:
         """The hooks of the at-most-once jobs that the stop buried."""
@@ -176,17 +188,13 @@ class Manager:
 
     def _abandoned(self, unit: Unit) -> Settlement:
         job = unit.job
+        if job is not None and unit.overdue is not None:
+            return self._failed(unit, job, unit.overdue)
         if job is not None and unit.marked:
             error = JobOrphanedError(
                 "The worker stopped while this at-most-once job was running; it is not run again."
             )
-            failures = settlements.FailureSettler(self._store.keys)
-            effects = self._settled.of_run(Run(job, "dead", error=error))
-            settlement, _, record = failures.settle(
-                unit, dict(job), error, Decision("dead"), effects
-            )
-            self._buried.append((settlement, record, error))
-            return settlement
+            return self._failed(unit, job, error, Decision("dead"))
         settlement, count = settlements.interrupted_by_stop(unit)
         settlement.effects = () if job is None else self._requeued.of(job)
         jid = None if job is None else job.get("jid")
@@ -202,4 +210,41 @@ class Manager:
             " It takes longer than the time between deploys." if level == logging.WARNING else "",
             extra={"jid": jid, "job_class": name},
         )
+        return settlement
+
+    def _failed(
+        self,
+        unit: Unit,
+        job: dict[str, Any],
+        error: BaseException,
+        decision: Decision | None = None,
+    ) -> Settlement:
+        """The job counts as failed, though it still runs."""
+        definition = registry.lookup(job["class"])
+        overdue = decision is None
+        chosen = decide(definition, job, error) if decision is None else decision
+        run = Run(job, chosen.outcome, error=error, delay=chosen.delay)
+        settlement, chosen, record = settlements.FailureSettler(self._store.keys).settle(
+            unit, dict(job), error, chosen, self._settled.of_run(run)
+        )
+        if chosen.outcome in ("dead", "killed"):
+            self._buried.append((settlement, record, error))
+        if overdue:
+            extra = {"jid": job["jid"], "job_class": job["class"]}
+            logger.error(
+                "%s %s is left behind, still running; it counts as failed (%s).",
+                job["class"],
+                job["jid"],
+                chosen.outcome,
+                extra=extra,
+            )
+            target = None if definition is None else definition.target
+            announce(
+                job_failed,
+                target,
+                jid=job["jid"],
+                payload=record,
+                error=error,
+                outcome=chosen.outcome,
+            )
         return settlement

@@ -6,7 +6,7 @@ job raises, it raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
@@ -20,7 +20,7 @@ from django_cogworker.payload.failure import failures
 from django_cogworker.worker.chain import Perform
 
 
-async def _awaited(coroutine: CoroutineType[Any, Any, Any]) -> Any:
+async def _awaited(coroutine: Awaitable[Any]) -> Any:
     return await coroutine
 
 
@@ -45,18 +45,22 @@ class Runner:
         before = enter(context)
         try:
             job, call = definition.make(context)
-            if definition.is_async:
-                call = async_to_sync(call)
             packed = payload.get("kwargs")
+
+            def own_code() -> Any:
+                args = unpack_args(payload.get("args") or [])
+                result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
+                # A decorator may hide that `perform` is a coroutine function.
+                if definition.is_async or type(result) is CoroutineType:
+                    awaiting = context.awaiting
+                    result = result if awaiting is None else awaiting(result)
+                    return async_to_sync(_awaited)(result)
+                return result
 
             def perform() -> Any:
                 try:
-                    args = unpack_args(payload.get("args") or [])
-                    result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
-                    if type(result) is CoroutineType:
-                        # Behind a decorator, which hid that `perform` is a coroutine function.
-                        return async_to_sync(_awaited)(result)
-                    return result
+                    around = context.around
+                    return own_code() if around is None else around(own_code)
                 except BaseException as error:
                     if failed is not None:
                         failed(error)

@@ -54,6 +54,9 @@ class Board:
     def all_dead(self) -> list[dict[str, Any]]:
         return [json.loads(each) for each in self.client.zrange(KEYS.dead, 0, -1)]
 
+    def all_retrying(self) -> list[dict[str, Any]]:
+        return [json.loads(each) for each in self.client.zrange(KEYS.retry, 0, -1)]
+
     def attempts(self, jid: str | None) -> list[dict[str, Any]]:
         return [read_attempt(each) for each in self.client.lrange(KEYS.attempts(str(jid)), 0, -1)]
 

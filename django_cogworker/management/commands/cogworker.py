@@ -13,7 +13,7 @@ from typing import Any
 import redis
 from django.core.management.base import BaseCommand, CommandError
 
-from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues, losses
+from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues, counters, losses
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import CogworkerError
 from django_cogworker.store.target import resolve
@@ -100,7 +100,7 @@ class Command(BaseCommand):
     # Look.
 
     def _stats(self, options: dict[str, Any]) -> None:
-        stats = dataclasses.asdict(Stats.now())
+        stats = {**dataclasses.asdict(Stats.now()), **counters()}
         if options["json"]:
             self.stdout.write(json.dumps(stats))
             return

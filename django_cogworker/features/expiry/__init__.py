@@ -1,0 +1,1 @@
+"""Jobs that come too late: the option `expires_in`."""

@@ -1,0 +1,1 @@
+"""Time limits of runs: the option `timeout`."""
