@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from django_cogworker.features.periodic.decorator import periodic as periodic
     from django_cogworker.jobs.answers import DISCARD as DISCARD
     from django_cogworker.jobs.answers import KILL as KILL
     from django_cogworker.jobs.base import Job as Job
@@ -25,9 +26,10 @@ _PLACES = {
     "JobContext": "django_cogworker.jobs.context",
     "current_job": "django_cogworker.jobs.context",
     "job": "django_cogworker.jobs.function",
+    "periodic": "django_cogworker.features.periodic.decorator",
 }
 
-__all__ = ["DISCARD", "KILL", "Job", "JobContext", "current_job", "job"]
+__all__ = ["DISCARD", "KILL", "Job", "JobContext", "current_job", "job", "periodic"]
 
 
 def __getattr__(name: str) -> Any:

@@ -34,6 +34,7 @@ from django_cogworker.parsers import (
     parse_one_of,
     parse_path,
     parse_paths,
+    parse_periodic,
     parse_prefix,
     parse_queues,
     parse_redis,
@@ -74,6 +75,7 @@ class Config:
     embedded_dir: Path | None
     embedded_binary: Path | None
     timeout_grace: float
+    periodic: Mapping[str, Any]
     testing: str | None
     history: HistoryKept | None
 
@@ -146,12 +148,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),
     Setting("timeout_grace", 30, parse_seconds, "E031"),
+    Setting("periodic", dict, parse_periodic, "E023"),
     Setting("testing", None, parse_testing, "E021"),
     Setting("history", True, parse_history, "E025"),
 )
 
 #: Settings that the design names and a later version reads; not an error to have them now.
-LATER_SETTINGS = frozenset(f"{PREFIX}{each}" for each in ("PERIODIC", "STATUS_EXPIRATION", "ADMIN"))
+LATER_SETTINGS = frozenset(f"{PREFIX}{each}" for each in ("STATUS_EXPIRATION", "ADMIN"))
+
+
+def default_zone() -> str:
+    """Django's `TIME_ZONE`, whether or not `USE_TZ` is on."""
+    return str(settings.TIME_ZONE or "UTC")
 
 
 def is_debug() -> bool:
@@ -210,7 +218,7 @@ def use_config(config: Config) -> None:
 
 def _forget(*, setting: str, **_kwargs: Any) -> None:
     global _config
-    if setting.startswith(PREFIX) or setting in {"BASE_DIR", "CACHES"}:
+    if setting.startswith(PREFIX) or setting in {"BASE_DIR", "CACHES", "TIME_ZONE"}:
         _config = None
 
 

@@ -24,6 +24,14 @@ class InvalidOption(ConfigurationError, ValueError):
     """A job class gives a declared option a value that it cannot take."""
 
 
+class InvalidPeriodicEntry(ConfigurationError, ValueError):
+    """A periodic entry names something that cannot be used: a cron line, a zone, a job, an option."""
+
+
+class UnknownPeriodicEntry(CogworkerError, LookupError):
+    """No periodic entry has that name here."""
+
+
 class InvalidPayload(CogworkerError, ValueError):
     """A payload given to the low-level client lacks something or has a value of the wrong type."""
 

@@ -190,6 +190,15 @@ def parse_queues(value: Any) -> tuple[QueueWeight, ...]:
     return tuple(QueueWeight(name, weight) for name, weight in weights.items())
 
 
+def parse_periodic(value: Any) -> Mapping[str, Any]:
+    """The shape alone; what an entry says is checked by those who know jobs and cron lines."""
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) and isinstance(entry, Mapping) for name, entry in value.items()
+    ):
+        raise ValueError("a dict of name to entry, each a dict with 'job' and 'cron'")
+    return dict(value)
+
+
 def parse_redis(value: Any) -> str | Mapping[str, Any]:
     if isinstance(value, str):
         if value == EMBEDDED:

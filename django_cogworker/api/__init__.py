@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from django_cogworker.api.limits import stuck_jobs
     from django_cogworker.api.unique import UniqueLock, release_lock, unique_locks
+    from django_cogworker.api.periodic import PeriodicEntry, PeriodicSet
 
 #: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
 _OF_FEATURES = {
@@ -43,6 +44,8 @@ _OF_FEATURES = {
     "HistoryPage": "history",
     "Percentiles": "history",
     "UniqueLock": "unique",
+    "PeriodicEntry": "periodic",
+    "PeriodicSet": "periodic",
     "class_stats": "history",
     "percentiles": "history",
     "release_lock": "unique",
@@ -58,6 +61,8 @@ __all__ = [
     "HistoryPage",
     "HourCount",
     "Percentiles",
+    "PeriodicEntry",
+    "PeriodicSet",
     "Process",
     "ProcessSet",
     "Queue",

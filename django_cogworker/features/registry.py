@@ -16,6 +16,7 @@ FEATURES: list[str] = [
     "django_cogworker.features.unique.Unique",
     "django_cogworker.features.timeout.feature.Timeout",
     "django_cogworker.features.expiry.feature.Expiry",
+    "django_cogworker.features.periodic.feature.Periodic",
 ]
 
 _loaded: list[Feature] = []

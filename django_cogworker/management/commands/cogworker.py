@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues, counters, losses
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import CogworkerError
+from django_cogworker.management import periodic
 from django_cogworker.store.target import resolve
 from django_cogworker.worker.health import STALE, judge
 from django_cogworker.worker.health_file import project_mark, read_reports
@@ -87,9 +88,11 @@ class Command(BaseCommand):
                 "identity", help="As `cogworker workers` shows it, or all."
             )
 
+        periodic.add_verbs(verb)
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            getattr(self, f"_{options['verb']}")(options)
+            getattr(self, "_" + options["verb"].replace("-", "_"))(options)
         except CogworkerError as error:
             raise CommandError(str(error)) from error
         except redis.ResponseError as error:
@@ -230,6 +233,16 @@ class Command(BaseCommand):
         self.stdout.write("  ".join(name.upper().ljust(width) for name, width in widths.items()))
         for row in rows:
             self.stdout.write("  ".join(row[name].ljust(width) for name, width in widths.items()))
+
+    # Periodic entries.
+
+    def _periodic(self, options: dict[str, Any]) -> None:
+        self._table(periodic.rows(options), options["json"], "There is no periodic entry.")
+
+    def _steer_periodic(self, options: dict[str, Any]) -> None:
+        self.stdout.write(periodic.steer(options["verb"], options["name"]))
+
+    _periodic_disable = _periodic_enable = _periodic_run = _steer_periodic
 
     # Steer.
 

@@ -1,0 +1,103 @@
+"""Periodic entries: when they are due, what became of their slots, and the means to steer them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from django_cogworker import client
+from django_cogworker.features.periodic import entries
+from django_cogworker.features.periodic.entry import Entry
+from django_cogworker.features.periodic.records import Records
+from django_cogworker.store.store import get_store
+
+
+@dataclasses.dataclass(frozen=True)
+class PeriodicEntry:
+    """One entry, as this process has it."""
+
+    entry: Entry
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def job(self) -> str:
+        """The name of the job class."""
+        return self.entry.job
+
+    @property
+    def cron(self) -> str:
+        return self.entry.cron.line
+
+    @property
+    def tz(self) -> str:
+        return self.entry.cron.zone_name
+
+    @property
+    def disabled(self) -> bool:
+        records = Records()
+        return bool(records.client.sismember(records.disabled, self.name))
+
+    def next_runs(self, count: int = 1) -> list[int]:
+        """The next slots in epoch seconds, by Redis's clock; fewer where the line is never due again."""
+        return self.runs_after(_now(), count)
+
+    def runs_after(self, moment: float, count: int = 1) -> list[int]:
+        """The slots after that moment. Asks no Redis."""
+        return list(islice(self.entry.cron.slots(moment), count))
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The last 50 slots, the newest first: `slot`, `at` (when it was enqueued or given up), and
+        `jid` and `outcome`, or `skipped` with the reason.
+        """
+        return Records().read_ledger(self.name)
+
+    def disable(self) -> bool:
+        """Enqueue no more of its slots, in any worker; false where that was so."""
+        records = Records()
+        return bool(records.client.sadd(records.disabled, self.name))
+
+    def enable(self) -> bool:
+        """Enqueue its slots again. Of those that came meanwhile the newest alone counts as missed."""
+        records = Records()
+        newest = next(iter(self.entry.cron.newest(_now())), None)
+        if newest is not None and records.client.sismember(records.disabled, self.name):
+            records.raise_to(self.entry, newest - 1)
+        return bool(records.client.srem(records.disabled, self.name))
+
+    def run_now(self) -> str | None:
+        """Enqueue its job as an ordinary one, also where it is disabled; the jid. Changes no slot."""
+        return client.enqueue(self.entry.payload(), on_commit=False)
+
+
+class PeriodicSet:
+    """The entries of this project that can be used, in the order of their declaration."""
+
+    def __iter__(self) -> Iterator[PeriodicEntry]:
+        return map(PeriodicEntry, entries.all_entries())
+
+    def __len__(self) -> int:
+        return len(entries.all_entries())
+
+    def __getitem__(self, name: str) -> PeriodicEntry:
+        """Raises `UnknownPeriodicEntry`."""
+        return PeriodicEntry(entries.find(name))
+
+    def published(self) -> dict[str, dict[str, Any]]:
+        """What the worker that started last has published, by name."""
+        return Records().published()
+
+    def disabled(self) -> set[str]:
+        """The names of all disabled entries, in one round trip."""
+        records = Records()
+        return {each.decode() for each in records.client.smembers(records.disabled)}
+
+
+def _now() -> float:
+    client: Any = get_store().client
+    seconds, microseconds = client.time()
+    return float(seconds) + float(microseconds) / 1e6
