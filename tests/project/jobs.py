@@ -138,3 +138,10 @@ class RaiseOdd(Job, retry=False):
         if kind == "BaseExceptionGroup":
             raise BaseExceptionGroup("two", [SystemExit(1), ValueError("other")])
         raise AssertionError(f"no such kind: {kind}")
+
+
+class Slot(Job, retry=2, tags=["slots"]):
+    """Write down which slot it is for, if any."""
+
+    def perform(self) -> None:
+        journal.write(f"slot {self.payload.get('slot')}")

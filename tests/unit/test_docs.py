@@ -166,6 +166,8 @@ def test_the_planned_settings_are_said_to_do_nothing():
 
 def test_every_check_is_described_and_no_other():
     source = read("django_cogworker/checks.py").partition('"""\n')[2]
+    for each in sorted((ROOT / "django_cogworker" / "features").glob("*/checks.py")):
+        source += each.read_text("utf-8").partition('"""\n')[2]
     ids = {each.check_id for each in conf.SETTINGS} | set(re.findall(r"\b[EW]\d{3}\b", source))
     assert set(named("docs/reference/checks.md")) == ids
 
@@ -259,7 +261,7 @@ def test_every_verb_of_cogworker_is_described():
         if isinstance(each, argparse._SubParsersAction)
     )
     described = read("docs/reference/commands.md").partition("## cogworker")[2]
-    assert set(re.findall(r"^\| `(\w+)[` ]", described, re.MULTILINE)) == set(verbs.choices)
+    assert set(re.findall(r"^\| `([\w-]+)[` ]", described, re.MULTILINE)) == set(verbs.choices)
 
 
 def test_every_signal_of_the_system_is_described():

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django_cogworker.exceptions import ConfigurationError, InvalidPeriodicEntry
+from django_cogworker.exceptions import CogworkerError, ConfigurationError, InvalidPeriodicEntry
 from django_cogworker.features.periodic.cron import Cron
 from django_cogworker.jobs import options, registry
 from django_cogworker.jobs.definition import Definition
@@ -62,10 +62,15 @@ class Entry:
         return definition
 
     def payload(self) -> dict[str, Any]:
-        """A payload as an ordinary call of the job would make it. Raises a `CogworkerError`."""
+        """A payload as an ordinary call of the job would make it. Raises
+        `InvalidPeriodicEntry`.
+        """
         definition = self.definition()
-        merged = definition.options.merged(self.options, str(self))
-        return definition.payload(tuple(self.args), dict(self.kwargs), merged)
+        try:
+            merged = definition.options.merged(self.options, definition.name)
+            return definition.payload(tuple(self.args), dict(self.kwargs), merged)
+        except CogworkerError as error:
+            raise InvalidPeriodicEntry(f"{self}: {error}") from error
 
     def published(self) -> str:
         """For pages, as JSON."""
