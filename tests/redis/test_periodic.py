@@ -69,7 +69,7 @@ def missed(entry: Any, count: int = 1) -> list[int]:
 
 
 def last(entry: Any) -> int:
-    return int(get_store().client.get(Records().last(entry)))
+    return int(Records().client.get(Records().last(entry)))
 
 
 # -- new and missed

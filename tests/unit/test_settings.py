@@ -73,6 +73,7 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
         ({"days": 7, "counter_days": 10}, HistoryKept(7, 50_000, 10_000, 10)),
         ({"runs": 100, "failures": 10**7}, HistoryKept(30, 100, 10**7, 400)),
     ],
+    "PERIODIC": [({}, {}), ({"a": {"job": "b"}}, {"a": {"job": "b"}})],
     "TESTING": [("fake", "fake"), ("inline", "inline"), (None, None)],
 }
 
@@ -161,6 +162,7 @@ BAD: dict[str, list[tuple[Any, str]]] = {
         ({"runs": 1.5}, "whole numbers from 1"),
         ({"failures": 10**8}, "at most 10000000"),
     ],
+    "PERIODIC": [(3, "a dict of name to entry"), ({"a": "0 3 * * *"}, "a dict of name to entry")],
     "TESTING": [("eager", "'fake' or 'inline'"), (False, "None"), (True, "None"), ([], "None")],
 }
 
