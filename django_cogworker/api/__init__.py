@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         percentiles,
     )
     from django_cogworker.api.limits import stuck_jobs
-    from django_cogworker.api.unique import UniqueLock, release_lock, unique_locks
     from django_cogworker.api.periodic import PeriodicEntry, PeriodicSet
+    from django_cogworker.api.unique import UniqueLock, release_lock, unique_locks
 
 #: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
 _OF_FEATURES = {
