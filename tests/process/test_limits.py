@@ -222,3 +222,16 @@ def test_expiry_counts_from_the_due_time_and_drops_retries_too(start_worker, jou
     assert journal.lines() == ["up", "attempt 1", "asked JobTimeout 0"]
     assert board.client.zcard(KEYS.retry) == 0
     assert board.attempts(jid)[0]["outcome"] == "retrying"
+
+
+def test_an_expired_job_frees_what_it_held(start_worker, journal, board):
+    """Another feature's lock goes with the job, in the step that drops it."""
+    unique = Append.set(unique="until_executed", expires_in=0.05)
+    assert unique.perform_async("a")
+    assert unique.perform_async("a") is None
+    (job,) = board.queue()
+    wait_until(lambda: time.time() > job["expires_at"])
+    start_worker("-c", "1")
+    wait_until(lambda: counters()["expired"] == 1, timeout=20)
+    assert unique.set(expires_in=60).perform_async("a")
+    journal.wait_for("a")

@@ -99,6 +99,33 @@ def test_an_interruption_that_was_set_and_has_not_landed_is_taken_back():
     assert clock._timed == {}
 
 
+def test_a_clock_that_comes_late_changes_nothing():
+    """It had taken the limit from its list when the job ended."""
+    limit = Limit({}, 60, 30, lambda limit: None)
+    assert run(limit, lambda: 5) == 5
+    limit.due(time.monotonic())
+    sum(range(10))  # here it would land
+    assert limit.error is None
+    assert not limit._fired
+
+
+def test_an_interruption_that_lands_while_disarming_has_it_begun_again(monkeypatch):
+    calls = []
+    remove = clock.remove
+
+    def interrupted(timed):
+        calls.append(timed)
+        if len(calls) == 1:
+            raise JobTimeout
+        remove(timed)
+
+    monkeypatch.setattr(clock, "remove", interrupted)
+    limit = Limit({}, 60, 30, lambda limit: None)
+    assert run(limit, lambda: 5) == 5
+    assert calls == [limit, limit]
+    assert clock._timed == {}
+
+
 def test_what_the_job_raises_in_time_is_its_own_error():
     limit = Limit({}, 60, 30, lambda limit: None)
     with pytest.raises(ZeroDivisionError):
