@@ -74,7 +74,6 @@ def test_n212_the_record_of_a_success_has_what_ran_and_when_and_no_error():
         "class": Append.job_name,
         "queue": "default",
         "attempt": 1,
-        "started_at": BEGAN,
         "seconds": 0.25,
         "wait": 2.0,
         "args": ["a"],
@@ -158,7 +157,7 @@ def test_an_unknown_class_is_recorded_and_has_no_histogram():
     effects = HistoryFeature().settled(gone)
     assert {each.key.split(":")[2] for each in effects} == {"failed", "daily"}
     assert record_of(effects)["attempt"] == 1
-    assert "started_at" not in record_of(effects)
+    assert "seconds" not in record_of(effects)
 
 
 def test_a_failure_that_a_dead_worker_could_not_file_is_told_by_the_payload():

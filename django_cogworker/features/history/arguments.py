@@ -7,6 +7,7 @@ All that is to be hidden has to be hidden in `visible`, before anything is encod
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 #: Longer arguments (as JSON) are cut, and this much of them is left (characters).
@@ -14,6 +15,8 @@ MAX_LENGTH = 2_000
 CUT_LENGTH = 500
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
+#: A text in JSON, quickly.
+quote: Callable[[str], str] = json.encoder.encode_basestring_ascii
 
 
 def visible(payload: dict[str, Any]) -> tuple[Any, Any]:
@@ -25,7 +28,7 @@ def fields(payload: dict[str, Any]) -> str:
     """The arguments as fields of a JSON object: `args`, `kwargs` where there are any, or `args_cut`."""
     args, kwargs = visible(payload)
     try:
-        text = encode(args)
+        text = _encode_args(args)
         named = encode(kwargs) if kwargs else ""
     except (TypeError, ValueError, RecursionError):
         # A middleware put something in there that JSON cannot hold.
@@ -33,3 +36,17 @@ def fields(payload: dict[str, Any]) -> str:
     if len(text) + len(named) > MAX_LENGTH:
         return f'"args_cut":{encode(f"{text} {named}"[:CUT_LENGTH])}'
     return f'"args":{text},"kwargs":{named}' if named else f'"args":{text}'
+
+
+def _encode_args(args: Any) -> str:
+    """As `encode`, but several times as fast for what most jobs have: a few texts and whole numbers."""
+    parts = []
+    for each in args:
+        kind = type(each)
+        if kind is str:
+            parts.append(quote(each))
+        elif kind is int:
+            parts.append(repr(each))
+        else:
+            return encode(args)
+    return f"[{','.join(parts)}]"

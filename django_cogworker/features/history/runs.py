@@ -196,7 +196,7 @@ def _entries(status: Status, pairs: list[tuple[bytes, float]]) -> list[HistoryEn
 def _entry(status: Status, member: bytes, finished_at: float) -> HistoryEntry | None:
     try:
         record = json.loads(member)
-        packed = record.get("traceback")
+        packed, seconds = record.get("traceback"), record.get("seconds")
         return HistoryEntry(
             jid=record["jid"],
             job_class=record["class"],
@@ -204,8 +204,8 @@ def _entry(status: Status, member: bytes, finished_at: float) -> HistoryEntry | 
             status=status,
             attempt=record["attempt"],
             finished_at=finished_at,
-            started_at=record.get("started_at"),
-            seconds=record.get("seconds"),
+            started_at=None if seconds is None else round(finished_at - seconds, 6),
+            seconds=seconds,
             wait=record.get("wait"),
             args=record.get("args"),
             kwargs=record.get("kwargs"),

@@ -43,7 +43,7 @@ TRACEBACK_LENGTH = 20_000
 _RUN_FIELDS = [f"r{number}" for number in range(LAST + 1)]
 _WAIT_FIELDS = [f"w{number}" for number in range(LAST + 1)]
 
-encode = arguments.encode
+encode, quote = arguments.encode, arguments.quote
 
 
 class Note(NamedTuple):
@@ -78,8 +78,8 @@ def noted(run: Run, more: str = "") -> Note:
         job_class,
         f"{ended:.6f}",
         int(ended // 3600),
-        f'{{"jid":{encode(payload["jid"])},{_head(job_class, payload["queue"])}"attempt":{tries},'
-        f'"started_at":{began:.6f},"seconds":{seconds:.6f},{waited}{more}{arguments.fields(payload)}}}',
+        f'{{"jid":{quote(payload["jid"])},{_head(job_class, payload["queue"])}"attempt":{tries},'
+        f'"seconds":{seconds:.6f},{waited}{more}{arguments.fields(payload)}}}',
         _RUN_FIELDS[bucket_of(seconds)],
         wait_field,
     )
@@ -92,7 +92,7 @@ def noted_without_run(payload: dict[str, Any], attempt: int, more: str) -> Note:
         payload["class"],
         f"{ended:.6f}",
         int(ended // 3600),
-        f'{{"jid":{encode(payload["jid"])},{_head(payload["class"], str(payload.get("queue")))}'
+        f'{{"jid":{quote(payload["jid"])},{_head(payload["class"], str(payload.get("queue")))}'
         f'"attempt":{attempt},{more}{arguments.fields(payload)}}}',
         None,
         None,
