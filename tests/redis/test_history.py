@@ -16,9 +16,11 @@ from django_cogworker.features.base import Run
 from django_cogworker.features.history import names
 from django_cogworker.features.history.feature import HistoryFeature
 from django_cogworker.features.history.writing import noted
+from django_cogworker.payload.failure import read_attempt
 from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import ExchangeRequest, Outgoing
+from django_cogworker.worker.settlement import attempt_effects
 from tests.project.jobs import Append, AppendLater, FailOnce, FailTimes
 from tests.redis.test_basic_mode import working
 from tests.support.waiting import wait_until
@@ -323,6 +325,19 @@ def test_the_times_of_an_hour_have_a_fixed_size(redis_client):
     key = names.times(get_store().keys, Append.job_name, int(now // 3600))
     assert redis_client.hlen(key) < 220
     assert 24 * 3600 < redis_client.ttl(key) <= names.TIMES_TTL
+
+
+# -- the attempts of one job, which the core keeps
+
+
+def test_n217_of_thirty_attempts_the_newest_25_are_kept_the_oldest_first(redis_client):
+    """N217"""
+    store = get_store()
+    for attempt in range(1, 31):
+        record = {"jid": "j", "retry_count": attempt}
+        store.apply(attempt_effects(store.keys, record, ValueError("oh"), "retrying", 1.0))
+    kept = redis_client.lrange(store.keys.attempts("j"), 0, -1)
+    assert [read_attempt(each)["attempt"] for each in kept] == list(range(6, 31))
 
 
 # -- throughput
