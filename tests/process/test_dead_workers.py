@@ -32,7 +32,9 @@ from tests.process.dying import (
 from tests.process.odd import KEYS
 from tests.project.jobs import Append, Wait
 from tests.support.namespaces import own_pids
+from tests.support.proxy import RedisProxy
 from tests.support.waiting import wait_until
+from tests.support.worker import WorkerProcess
 
 WRONG_CLOCK = {"COGWORKER_SERVER_MIDDLEWARE": ["tests.oddjobs.clocks.middleware"]}
 
@@ -53,7 +55,7 @@ def test_a_neighbour_that_has_seen_the_worker_brings_its_job_back_within_two_sec
     # The survey names them; now the look of each second misses them.
     begun = time.monotonic()
     for each in victims:
-        each.kill()
+        each.signal(signal.SIGKILL)  # without waiting, so that one look misses all
     for name in "abc":
         journal.wait_for(f"started {name}", times=2)
     assert time.monotonic() - begun < SEEN
@@ -247,28 +249,39 @@ def test_a_clock_that_is_set_by_an_hour_kills_nobody(start_worker, journal, boar
 @pytest.mark.parametrize("stop", ["by themselves", "from outside"])
 @pytest.mark.timeout(90)
 def test_burst_workers_with_short_lives_bring_back_what_another_host_left(
-    start_worker, journal, board, stop
+    start_worker, journal, board, redis_url, make_proxy, stop
 ):
     """One after the other, each for some two seconds, and each takes its own beat away."""
     conf = {**QUICK, "COGWORKER_ORPHAN_THRESHOLD": 12}
+
+    def next_one() -> tuple[RedisProxy, WorkerProcess]:
+        """One that has everything but Redis, so that no gap between two lives is a slow start."""
+        proxy = make_proxy(redis_url)
+        proxy.down()
+        worker = start_worker("-c", "1", "--burst", conf=conf, url=proxy.url)
+        worker.wait_for_line("is away")
+        return proxy, worker
+
     Wait.perform_async("left")
     dead = start_worker("-c", "1", conf=conf, env=ELSEWHERE)
     journal.wait_for("started left")
+    proxy, worker = next_one()
     dead.kill()
     journal.release("left")
     begun = time.monotonic()
     for number in count():
         Append.perform_async(f"life {number}")
-        worker = start_worker("-c", "1", "--burst", conf=conf)
+        proxy.up()
         journal.wait_for(f"life {number}")
+        following = next_one()
         if stop == "from outside":
-            let_time_pass(board, 2)
-            worker.stop()
+            let_time_pass(board, 1)
+            worker.signal(signal.SIGTERM)
         worker.wait()
         if journal.count("finished left"):
             break
-        # A slow start of the first one may look like a gap: then one threshold more.
-        assert time.monotonic() - begun < 2 * 12 + 10, "nobody brings it back"
+        assert time.monotonic() - begun < 12 + 15, "nobody brings it back"
+        proxy, worker = following
     assert number > 1
     assert journal.count("started left") == 2
     board.wait_until_settled()
