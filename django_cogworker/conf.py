@@ -78,6 +78,7 @@ class Config:
     periodic: Mapping[str, Any]
     testing: str | None
     history: HistoryKept | None
+    status_expiration: float
 
 
 def _redis_default() -> str:
@@ -151,10 +152,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("periodic", dict, parse_periodic, "E023"),
     Setting("testing", None, parse_testing, "E021"),
     Setting("history", True, parse_history, "E025"),
+    Setting("status_expiration", 1_800, parse_seconds, "E027"),
 )
 
 #: Settings that the design names and a later version reads; not an error to have them now.
-LATER_SETTINGS = frozenset(f"{PREFIX}{each}" for each in ("STATUS_EXPIRATION", "ADMIN"))
+LATER_SETTINGS = frozenset(f"{PREFIX}{each}" for each in ("ADMIN",))
 
 
 def default_zone() -> str:

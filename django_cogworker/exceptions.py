@@ -120,14 +120,34 @@ class EmptyQueueError(TestModeError):
     """`perform_one` was called although no job of that class is waiting."""
 
 
+class NotTrackedError(CogworkerError, LookupError):
+    """Nothing is known of the job: it is not tracked, was never pushed, or its status has expired."""
+
+
+class NoResultError(CogworkerError, LookupError):
+    """The job keeps no return value, so there is nothing to wait for."""
+
+
+class ResultTimeout(CogworkerError, TimeoutError):
+    """The job did not end within the time that somebody waited for it."""
+
+
 class JobFailedError(CogworkerError):
-    """What the death hooks get for a job whose failure was filed by another worker than the one that
+    """A job whose result somebody waits for has ended without success.
+
+    Also what the death hooks get for a job whose failure was filed by another worker than the one that
     ran it. The text is that of the job's own error, whose class the job's record names.
     """
 
 
 class JobTimeout(CogworkerError, TimeoutError):
     """A job ran longer than its `timeout`. It is raised inside the job, at the limit."""
+
+
+class JobCancelled(CogworkerError):
+    """Somebody cancelled the job: raised by `self.at()` of a running one, which ends it without a
+    failure, and by waiting for its result.
+    """
 
 
 class JobOrphanedError(CogworkerError):

@@ -15,12 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from django_cogworker.api.counters import counters
+from django_cogworker.api.finding import FoundJob, find_job
 from django_cogworker.api.processes import Process, ProcessSet, losses
 from django_cogworker.api.queues import Queue, all_queues
 from django_cogworker.api.stats import Stats
 from django_cogworker.api.throughput import HourCount, throughput
 
 if TYPE_CHECKING:
+    from django_cogworker.api.cancelling import acancel, cancel
     from django_cogworker.api.history import (
         ClassStats,
         DayCount,
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
     )
     from django_cogworker.api.limits import stuck_jobs
     from django_cogworker.api.periodic import PeriodicEntry, PeriodicSet
+    from django_cogworker.api.tracking import (
+        JobStatus,
+        aresult,
+        astatus,
+        await_end,
+        result,
+        status,
+        wait,
+    )
     from django_cogworker.api.unique import UniqueLock, release_lock, unique_locks
 
 #: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
@@ -51,15 +62,26 @@ _OF_FEATURES = {
     "release_lock": "unique",
     "unique_locks": "unique",
     "stuck_jobs": "limits",
+    "JobStatus": "tracking",
+    "acancel": "cancelling",
+    "aresult": "tracking",
+    "astatus": "tracking",
+    "await_end": "tracking",
+    "cancel": "cancelling",
+    "result": "tracking",
+    "status": "tracking",
+    "wait": "tracking",
 }
 
 __all__ = [
     "ClassStats",
     "DayCount",
+    "FoundJob",
     "History",
     "HistoryEntry",
     "HistoryPage",
     "HourCount",
+    "JobStatus",
     "Percentiles",
     "PeriodicEntry",
     "PeriodicSet",
@@ -68,15 +90,24 @@ __all__ = [
     "Queue",
     "Stats",
     "UniqueLock",
+    "acancel",
     "all_queues",
+    "aresult",
+    "astatus",
+    "await_end",
+    "cancel",
     "class_stats",
     "counters",
+    "find_job",
     "losses",
     "percentiles",
     "release_lock",
+    "result",
+    "status",
     "stuck_jobs",
     "throughput",
     "unique_locks",
+    "wait",
 ]
 
 
@@ -84,4 +115,7 @@ def __getattr__(name: str) -> Any:
     module = _OF_FEATURES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        raise AttributeError(f"{name} belongs to a feature that is not there ({error})") from None

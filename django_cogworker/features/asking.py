@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django_cogworker.features import registry
-from django_cogworker.features.base import Run
+from django_cogworker.features.base import Place, Run
 from django_cogworker.store.values import Effect
 
 logger = logging.getLogger("django_cogworker")
@@ -88,3 +88,12 @@ class Notes:
             except Exception:
                 logger.exception("A feature failed to digest %d notes.", len(own))
         return effects
+
+
+def locate(jid: str) -> Place | None:
+    """Where the job is, where a feature knows it without a search. Raises redis-py's errors."""
+    for hook in registry.taking_part("located"):
+        place: Place | None = hook(jid)
+        if place is not None:
+            return place
+    return None

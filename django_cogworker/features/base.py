@@ -39,6 +39,20 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a job is, as a feature knows it without a search.
+
+    `state`: `queued`, `scheduled`, `working`, `retrying`, or an end. `at`: when it is due (epoch
+    seconds, by a host's clock), for those that wait in a set.
+    """
+
+    state: str
+    queue: str
+    at: float | None = None
+    worker: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Refused:
     """Why a job is not run now. Without a `delay` it is dropped, acknowledged and counted nowhere; with
     one it waits so many seconds in the scheduled set. `reason` is for the log.
@@ -91,6 +105,18 @@ class Feature:
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
         """Asked by the processor before the job starts: why it is not to run now, or `None`."""
+        return None
+
+    def cancelled(self, payload: dict[str, Any]) -> bool:
+        """Asked while the job runs, perhaps often: whether somebody wants it to end."""
+        return False
+
+    def excused(self, payload: dict[str, Any], error: BaseException) -> Refused | None:
+        """Asked when a run ended by an error: whether that is no failure, and what becomes of the job."""
+        return None
+
+    def located(self, jid: str) -> Place | None:
+        """Where the job is, if this feature knows."""
         return None
 
     def settled(self, run: Run) -> tuple[Effect, ...]:

@@ -17,6 +17,8 @@ FEATURES: list[str] = [
     "django_cogworker.features.timeout.feature.Timeout",
     "django_cogworker.features.expiry.feature.Expiry",
     "django_cogworker.features.periodic.feature.Periodic",
+    "django_cogworker.features.status.feature.StatusFeature",
+    "django_cogworker.features.cancel.feature.CancelFeature",
 ]
 
 _loaded: list[Feature] = []

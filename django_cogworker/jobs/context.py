@@ -1,8 +1,8 @@
 """What a running job knows of itself.
 
 The worker (or a test mode) makes one `JobContext` for each run. `Job` instances have it as
-attributes, functions ask `current_job()`. Features listen to `at` and `store` and may set
-`cancelled`.
+attributes, functions ask `current_job()`. Features listen to `at` and `store`, and say whether
+somebody wants the job to end.
 """
 
 from __future__ import annotations
@@ -11,10 +11,18 @@ from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any
 
-from django_cogworker.exceptions import NoJobContext
+from django_cogworker.exceptions import JobCancelled, NoJobContext
 
 #: Called as `listener(context, fields)` when a job reports progress or stores fields.
 Listener = Callable[["JobContext", dict[str, Any]], None]
+
+
+#: Whether somebody wants the job with this payload to end.
+Canceller = Callable[[dict[str, Any]], bool]
+
+
+class Progress(dict[str, Any]):
+    """What listeners get of `at`: `pct` and `message`. What they get of `store` is a plain dict."""
 
 
 def _never() -> bool:
@@ -25,6 +33,7 @@ class JobContext:
     """One run of one job."""
 
     __slots__ = (
+        "_cancellers",
         "_stopping",
         "around",
         "attempt",
@@ -41,6 +50,7 @@ class JobContext:
         attempt: int,
         stopping: Callable[[], bool] = _never,
         listeners: tuple[Listener, ...] = (),
+        cancellers: tuple[Canceller, ...] = (),
     ) -> None:
         #: The job's id: 24 hex characters.
         self.jid: str = payload["jid"]
@@ -56,6 +66,7 @@ class JobContext:
         self.around: Callable[[Callable[[], Any]], Any] | None = None
         self.awaiting: Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]] | None = None
         self._stopping = stopping
+        self._cancellers = cancellers
 
     @property
     def stopping(self) -> bool:
@@ -65,13 +76,22 @@ class JobContext:
     @property
     def cancelled(self) -> bool:
         """Whether somebody asked for this job to be cancelled."""
-        return bool(self.payload.get("cancelled", False))
+        if self.payload.get("cancelled"):
+            return True
+        return any(wants_end(self.payload) for wants_end in self._cancellers)
 
     def at(self, percent: float, message: str = "") -> None:
-        """Report progress: 0 to 100 and a short text. Without a feature that listens it does
-        nothing.
+        """Report progress: 0 to 100 (what is beyond counts as the end of that side) and a short text.
+
+        Raises `JobCancelled` where somebody asked for this job to be cancelled, and `TypeError` where
+        `percent` is no finite number.
         """
-        self._tell({"pct": percent, "message": message})
+        given: Any = percent
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or given != given:
+            raise TypeError(f"at() takes a number from 0 to 100, not {percent!r}.")
+        if self.cancelled:
+            raise JobCancelled(f"Job {self.jid} was cancelled while it was running.")
+        self._tell(Progress(pct=min(100.0, max(0.0, percent)), message=str(message)))
 
     def store(self, **fields: Any) -> None:
         """Keep fields with the job's status. Without a feature that listens it does nothing."""

@@ -33,6 +33,8 @@ class JobOptions(TypedDict, total=False):
     on_commit: bool | str
     at_most_once: bool
     tags: Sequence[str]
+    track: bool
+    result_ttl: float | timedelta | None
     extra: Mapping[str, Any]
     unique: str | bool | None
     unique_on: Sequence[str] | Callable[..., Any] | None

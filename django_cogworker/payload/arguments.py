@@ -71,6 +71,11 @@ _PACKERS: dict[type, tuple[str, Callable[[Any, str, int], Any]]] = {
 }
 
 
+def pack(value: Any, path: str) -> Any:
+    """One value for the wire. Raises `ArgumentError`, with `path` as its name."""
+    return _pack(value, path, 0)
+
+
 def pack_args(args: tuple[Any, ...] | list[Any]) -> list[Any]:
     """Positional arguments for the wire. Raises `ArgumentError` naming the path and the type."""
     return [

@@ -43,6 +43,7 @@ OWN_FIELDS = frozenset(
         "timeout",
         "expires_at",
         "track",
+        "result_ttl",
         "at_most_once",
         "periodic",
         "slot",

@@ -384,6 +384,12 @@ class PlainVerbs:
             pipe.hset(key, items=pairs)
         elif effect.op == "hdel":
             pipe.hdel(key, *(str(each) for each in args))
+        elif effect.op == "advance":
+            had = self._client.hget(key, str(args[0])) or b""
+            if not had.isdigit() or int(had) <= int(args[1]):
+                pairs = [str(each) for each in (*args[:2], *args[3:])]
+                pipe.hset(key, items=pairs)
+                pipe.expire(key, int(args[2]))
         elif effect.op == "record":
             members = zip((args[1], *args[5::2]), (args[0], *args[4::2]), strict=True)
             pipe.zadd(key, {str(member): float(score) for member, score in members})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django_cogworker.store.keys import Keys
@@ -35,7 +36,7 @@ class Plan:
             place = self._places[name] = len(self.keys)
         return place
 
-    def effects(self, effects: tuple[Effect, ...]) -> list[list[Any]]:
+    def effects(self, effects: Sequence[Effect]) -> list[list[Any]]:
         return [[each.op, self.key(each.key), *map(str, each.args)] for each in effects]
 
     def guards(self, guards: tuple[Guard, ...]) -> list[list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import time
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from django_cogworker.store.values import (
     Settlement,
     Taken,
 )
+
+logger = logging.getLogger("django_cogworker")
 
 #: Seconds that the result of a push is kept for a repeat: far more than a client goes on repeating.
 LANE_TTL = 900
@@ -251,6 +254,12 @@ class ScriptedVerbs:
             args += (member, json.dumps(plan.effects(effects)) if effects else "")
         answer = script("remove").run(self._client, plan.keys, args)
         return [each if isinstance(each, int) else text(each) for each in answer]
+
+    def apply(self, effects: Sequence[Effect]) -> None:
+        plan = Plan(self._keys, [])
+        packed = json.dumps(plan.effects(effects))
+        for each in script("apply").run(self._client, plan.keys, [packed]):
+            logger.error("Redis could not carry out an effect: %s", text(each))
 
     def resume(self, queue: str) -> bool:
         names = self._keys.queue(queue)

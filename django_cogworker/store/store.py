@@ -122,7 +122,7 @@ class Store:
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Carry out effects on their own, in one round trip."""
-        self._plain.apply(effects)
+        self._do(lambda verbs: verbs.apply(effects))
 
     def claim(self, guard: Guard, effects: Sequence[Effect] = ()) -> Refusal | None:
         """Claim a guard outside a push, and carry out effects where that succeeds."""

@@ -90,6 +90,22 @@ class FakeTransport:
         finally:
             self._claims.ends(job)
 
+    def discard(self, jid: str) -> dict[str, Any] | None:
+        """Forget one job, as if it had been cancelled; its payload, or `None` where there is none."""
+        with self._lock:
+            for place, (_, job) in enumerate(self._jobs):
+                if job.jid == jid:
+                    del self._jobs[place]
+                    self._claims.ends(job)
+                    return decode(job.payload)
+        for pending in commit.waiting():
+            for job in pending.jobs:
+                if job.jid == jid:
+                    pending.jobs.remove(job)
+                    self._claims.ends(job)
+                    return decode(job.payload)
+        return None
+
     def _take(self, name: str | None) -> Outgoing | None:
         with self._lock:
             for place, (class_name, job) in enumerate(self._jobs):

@@ -32,6 +32,9 @@ class Admission:
         self._hooks: Sequence[Callable[[dict[str, Any]], Refused | None]] = features.taking_part(
             "admit"
         )
+        self._excuses: Sequence[Callable[[dict[str, Any], BaseException], Refused | None]] = (
+            features.taking_part("excused")
+        )
 
     def refused(self, payload: dict[str, Any]) -> Refused | None:
         """Why the job is not to run now, or `None`."""
@@ -46,6 +49,19 @@ class Admission:
                 continue
             if refused is not None:
                 return refused
+        return None
+
+    def excused(self, payload: dict[str, Any], error: BaseException) -> Refused | None:
+        """Why the run that ended by `error` is no failure, or `None`."""
+        for hook in self._excuses:
+            try:
+                excused = hook(payload, error)
+            except Exception:
+                jid = payload["jid"]
+                logger.exception("A feature failed to judge job %s.", jid, extra={"jid": jid})
+                continue
+            if excused is not None:
+                return excused
         return None
 
 

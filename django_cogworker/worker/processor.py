@@ -18,7 +18,7 @@ import redis
 
 from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePayload
 from django_cogworker.features.asking import Effects, Notes
-from django_cogworker.features.base import Run
+from django_cogworker.features.base import Refused, Run
 from django_cogworker.jobs import registry
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.arguments import TAG_MARK, check_tags
@@ -141,17 +141,26 @@ class Processor:
     def _start(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
         refused = self._admission.refused(payload)
         if refused is not None:
-            filed = turned_away(unit, payload, refused)
-            filed.effects = self._settled.of_run(
-                Run(payload, refused.outcome, delay=refused.delay or 0.0)
-            )
-            self._desk.settle(unit, filed)
+            run = Run(payload, refused.outcome, delay=refused.delay or 0.0)
+            self._turn_away(unit, payload, refused, run)
             return
         if payload.get("at_most_once") and not self._mark_started(unit):
             return
         if unit.given_up:  # by the stop, in this very moment
             return
         self._run(unit, payload, definition)
+
+    def _turn_away(self, unit: Unit, payload: dict[str, Any], refused: Refused, run: Run) -> None:
+        filed = turned_away(unit, payload, refused)
+        filed.effects = self._settled.of_run(run)
+        self._desk.settle(unit, filed)
+
+    def _judge(
+        self, definition: Definition, payload: dict[str, Any], error: BaseException
+    ) -> Decision | Refused:
+        """What becomes of a job that ended by this error."""
+        excused = self._admission.excused(payload, error)
+        return decide(definition, payload, error) if excused is None else excused
 
     def _mark_started(self, unit: Unit) -> bool:
         """Write down that an at-most-once job starts; without that it must not."""
@@ -172,11 +181,11 @@ class Processor:
 
     def _run(self, unit: Unit, payload: dict[str, Any], definition: Definition) -> None:
         jid, name = payload["jid"], definition.name
-        decisions: list[tuple[BaseException, Decision]] = []
+        decisions: list[Decision | Refused] = []
         vital = [(each, payload.get(each)) for each in settlement.VITAL_FIELDS]
 
         def failed(error: BaseException) -> None:
-            decisions.append((error, decide(definition, payload, error)))
+            decisions.append(self._judge(definition, payload, error))
 
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s %s starts.", name, jid, extra={"jid": jid, "job_class": name})
@@ -196,7 +205,12 @@ class Processor:
             # A middleware took out or changed what the job is known by: what lies in Redis counts.
             payload = decode_on(unit.queue, unit.payload)
         if problem is not None:
-            decision = decisions[-1][1] if decisions else decide(definition, payload, problem)
+            decision = decisions[-1] if decisions else self._judge(definition, payload, problem)
+            if isinstance(decision, Refused):
+                delay = decision.delay or 0.0
+                run = Run(payload, decision.outcome, began_at, duration, None, problem, delay)
+                self._turn_away(unit, payload, decision, run)
+                return
             run = Run(payload, decision.outcome, began_at, duration, None, problem, decision.delay)
             self._fail(unit, payload, definition, problem, decision, run)
             return

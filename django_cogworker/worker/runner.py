@@ -31,6 +31,7 @@ class Runner:
         self._chain = chain
         self._stopping = stopping
         self._listeners = features.listeners()
+        self._cancellers = tuple(features.taking_part("cancelled"))
 
     def run(
         self,
@@ -41,7 +42,9 @@ class Runner:
         """Run the job; its return value. `failed` hears what `perform` raised before any middleware
         does.
         """
-        context = JobContext(payload, failures(payload) + 1, self._stopping, self._listeners)
+        context = JobContext(
+            payload, failures(payload) + 1, self._stopping, self._listeners, self._cancellers
+        )
         before = enter(context)
         try:
             job, call = definition.make(context)

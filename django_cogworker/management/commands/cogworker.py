@@ -13,7 +13,16 @@ from typing import Any
 import redis
 from django.core.management.base import BaseCommand, CommandError
 
-from django_cogworker.api import Process, ProcessSet, Queue, Stats, all_queues, counters, losses
+from django_cogworker.api import (
+    Process,
+    ProcessSet,
+    Queue,
+    Stats,
+    all_queues,
+    counters,
+    find_job,
+    losses,
+)
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import CogworkerError
 from django_cogworker.management import periodic
@@ -78,6 +87,15 @@ class Command(BaseCommand):
                 added.add_argument("--yes", action="store_true", help="Do not ask.")
         verb("release", "Delete the lock of a unique job.").add_argument(
             "key", help="As `cogworker locks` shows it."
+        )
+        found = verb("find", "Where a job is.")
+        found.add_argument("jid")
+        found.add_argument(
+            "--seconds", type=float, default=10.0, help="How long to look. Default: 10."
+        )
+        found.add_argument("--json", action="store_true", help="As JSON.")
+        verb("cancel", "Take a waiting job away, or ask the running one to end.").add_argument(
+            "jid"
         )
         for name, text in (
             ("quiet", "Let a worker fetch no more."),
@@ -244,7 +262,35 @@ class Command(BaseCommand):
 
     _periodic_disable = _periodic_enable = _periodic_run = _steer_periodic
 
+    def _find(self, options: dict[str, Any]) -> None:
+        found = find_job(options["jid"], budget=options["seconds"])
+        if options["json"]:
+            self.stdout.write(json.dumps({**dataclasses.asdict(found), "found": bool(found)}))
+        elif found:
+            told = dataclasses.asdict(found)
+            for name in ("state", "place", "queue", "worker", "at"):
+                if told[name]:
+                    self.stdout.write(f"{name:<8}{told[name]}")
+        if not found:
+            how_far = "everywhere" if found.everywhere else f"at {found.looked_at} entries"
+            raise CommandError(
+                f"Job {found.jid} was not found; it was looked for {how_far}."
+                + ("" if found.everywhere else " Give it more time: --seconds.")
+            )
+
     # Steer.
+
+    def _cancel(self, options: dict[str, Any]) -> None:
+        try:
+            from django_cogworker.api import cancel
+        except ImportError:
+            raise CommandError("The feature that cancels jobs is not there.") from None
+        said = {
+            "removed": "Removed: it was waiting.",
+            "asked": "Asked: the worker that runs it, or comes to it, knows.",
+            "ended": "It is over already.",
+        }
+        self.stdout.write(said[cancel(options["jid"])])
 
     def _pause(self, options: dict[str, Any]) -> None:
         changed = self._known_queue(options).pause()

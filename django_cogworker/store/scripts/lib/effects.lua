@@ -21,6 +21,12 @@ local effect_ops = {
     note_effect(redis.pcall('ZREMRANGEBYSCORE', key, '-inf', '(' .. effect[5]))
     note_effect(redis.pcall('ZREMRANGEBYRANK', key, 0, -tonumber(effect[6]) - 1))
   end,
+  advance = function(key, effect)
+    local had = redis.pcall('HGET', key, effect[3])
+    if type(had) == 'string' and tonumber(had) and tonumber(had) > tonumber(effect[4]) then return end
+    note_effect(redis.pcall('HSET', key, effect[3], effect[4], unpack(effect, 6)))
+    note_effect(redis.pcall('EXPIRE', key, effect[5]))
+  end,
   append = function(key, effect)
     note_effect(redis.pcall('RPUSH', key, effect[3]))
     note_effect(redis.pcall('LTRIM', key, -tonumber(effect[4]), -1))
