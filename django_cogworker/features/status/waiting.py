@@ -33,11 +33,11 @@ LONGEST_PAUSE = 0.5
 class _Wait:
     """One wait: what the looks found, and when it is over."""
 
-    def __init__(self, jid: str, timeout: float, needs_result: bool) -> None:
-        given: tuple[Any, Any] = (jid, timeout)
-        if not isinstance(given[0], str) or not jid:
+    def __init__(self, jid: str | None, timeout: float, needs_result: bool) -> None:
+        if not isinstance(jid, str) or not jid:
             raise ValueError(f"{jid!r} is no jid of a job; was its push refused as a duplicate?")
-        number = isinstance(given[1], (int, float)) and not isinstance(given[1], bool)
+        given: Any = timeout
+        number = isinstance(given, (int, float)) and not isinstance(given, bool)
         if not number or not timeout >= 0:
             raise ValueError(f"timeout={timeout!r}; allowed is a number of seconds from 0.")
         self.jid = jid
@@ -94,7 +94,7 @@ class _Wait:
         return ResultTimeout(f"Job {self.jid} did not end within {self._timeout:g} s: {why}.")
 
 
-def wait(jid: str, timeout: float) -> JobStatus:
+def wait(jid: str | None, timeout: float) -> JobStatus:
     """Wait until the job has ended, well or not; its status then.
 
     Raises `ResultTimeout`, or `NotTrackedError` at once where nothing is known of the job. A job that
@@ -103,12 +103,12 @@ def wait(jid: str, timeout: float) -> JobStatus:
     return _until_end(_Wait(jid, timeout, needs_result=False))
 
 
-async def await_end(jid: str, timeout: float) -> JobStatus:
+async def await_end(jid: str | None, timeout: float) -> JobStatus:
     """`wait` for coroutines."""
     return await _until_end_async(_Wait(jid, timeout, needs_result=False))
 
 
-def result(jid: str, timeout: float = 0.0) -> Any:
+def result(jid: str | None, timeout: float = 0.0) -> Any:
     """The return value of the job, for which its end is awaited up to `timeout` seconds.
 
     Raises `ResultTimeout`, `NotTrackedError`, `NoResultError` (at once, where the job keeps none),
@@ -117,7 +117,7 @@ def result(jid: str, timeout: float = 0.0) -> Any:
     return _value(_until_end(_Wait(jid, timeout, needs_result=True)))
 
 
-async def aresult(jid: str, timeout: float = 0.0) -> Any:
+async def aresult(jid: str | None, timeout: float = 0.0) -> Any:
     """`result` for coroutines."""
     return _value(await _until_end_async(_Wait(jid, timeout, needs_result=True)))
 
