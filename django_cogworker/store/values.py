@@ -21,10 +21,11 @@ class Effect:
 
     `hincrby` (field, by, and further pairs), `hset` (field, value, and further pairs), `hdel` (field …),
     `advance` (field, number, seconds, and pairs: they are set and the hash lives for so many seconds,
-    with the number in that field, unless a higher number is there already), `append` (value, at most so many), `record` (score, member, lowest score that is kept, at most so
-    many, and further pairs of score and member, 1,000 at most), `expire` (seconds), `delete` (),
-    `delete_if_owner` (owner), `expire_if_owner` (owner, seconds), `hold` (owner, seconds: extend it, or
-    take it anew where nobody has it), `forget` (member …: out of what was recorded).
+    with the number in that field, unless a higher number is there already), `append` (value, at most so
+    many), `record` (score, member, lowest score that is kept, at most so many, and further pairs of
+    score and member, 1,000 at most), `expire` (seconds), `delete` (), `delete_if_owner` (owner),
+    `expire_if_owner` (owner, seconds), `hold` (owner, seconds: extend it, or take it anew where nobody
+    has it), `forget` (member …: out of what was recorded).
     """
 
     op: Literal[

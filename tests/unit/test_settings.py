@@ -66,6 +66,7 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
     "UNIQUE_LOCK_TTL": [(60, 60.0), (0.5, 0.5), (timedelta(days=1), 86_400.0)],
     "EMBEDDED_DIR": [("/x", Path("/x")), (Path("/x/y"), Path("/x/y")), (None, None)],
     "EMBEDDED_BINARY": [("/bin/x", Path("/bin/x")), (None, None)],
+    "STATUS_EXPIRATION": [(60, 60.0), (timedelta(hours=1), 3_600.0)],
     "HISTORY": [
         (True, HistoryKept(30, 50_000, 10_000, 400)),
         (False, None),
@@ -151,6 +152,7 @@ BAD: dict[str, list[tuple[Any, str]]] = {
     "UNIQUE_LOCK_TTL": [(0, "positive"), ("1 day", "positive")],
     "EMBEDDED_DIR": [("", "a path"), (3, "a path")],
     "EMBEDDED_BINARY": [("", "a path"), ([], "a path")],
+    "STATUS_EXPIRATION": [(0, "positive"), ("1 hour", "positive")],
     "HISTORY": [
         (None, "True, False, or a mapping"),
         (1, "True, False, or a mapping"),
