@@ -12,13 +12,13 @@ from django_cogworker.jobs.options import declare, withdraw
 
 #: One line a feature, the dotted path of its class; without any of them the core works all the same.
 FEATURES: list[str] = [
+    "django_cogworker.features.cancel.feature.CancelFeature",
     "django_cogworker.features.history.feature.HistoryFeature",
     "django_cogworker.features.unique.Unique",
     "django_cogworker.features.timeout.feature.Timeout",
     "django_cogworker.features.expiry.feature.Expiry",
     "django_cogworker.features.periodic.feature.Periodic",
     "django_cogworker.features.status.feature.StatusFeature",
-    "django_cogworker.features.cancel.feature.CancelFeature",
 ]
 
 _loaded: list[Feature] = []
