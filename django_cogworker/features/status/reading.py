@@ -43,7 +43,7 @@ class JobStatus:
 
     @property
     def has_ended(self) -> bool:
-        return self.state in record.ENDS
+        return self.state not in record.ALIVE
 
     @property
     def result(self) -> Any:

@@ -27,8 +27,8 @@ PATIENCE = 86_400
 #: Begins the names of the fields that the job itself stores.
 OWN = "own:"
 
-#: States that do not change any more by themselves.
-ENDS = frozenset({"complete", "failed", "dead", "cancelled", "expired"})
+#: States of a job that has not ended; all others are ends, whatever a feature refused the job with.
+ALIVE = frozenset({"queued", "scheduled", "working", "retrying"})
 
 #: How a run ended, and the job's state after that. Others are states of their own.
 _STATES = {
@@ -146,7 +146,7 @@ def ended(
             "error_class": clean(error_name(error), 500),
             "error_message": clean(error_text(error)),
         }
-    wait = None if state in ENDS else delay
+    wait = delay if state in ALIVE else None
     ttl = end_ttl(payload) if wait is None else None
     return moved(payload, state, place=_ENDED, wait=wait, ttl=ttl, more={**fields, **(more or {})})
 
