@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from django_cogworker.exceptions import InvalidOption, UnknownOption
 from django_cogworker.parsers import check_queue_name
@@ -36,10 +36,10 @@ class JobOptions(TypedDict, total=False):
     track: bool
     result_ttl: float | timedelta | None
     extra: Mapping[str, Any]
-    unique: str | bool | None
+    unique: Literal["until_executing", "until_executed", "while_executing"] | bool | None
     unique_on: Sequence[str] | Callable[..., Any] | None
     unique_ttl: float | timedelta | None
-    on_conflict: str
+    on_conflict: Literal["skip", "raise", "replace"]
     timeout: float | timedelta | None
     expires_in: float | timedelta | None
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from tests.settings import INSTALLED_APPS
 from tests.support.waiting import wait_until
-from tests.uniquejobs.jobs import Executed, KillsAlone, KillsOnce, Waiting
+from tests.uniquejobs.jobs import Executed, Fails, KillsAlone, KillsOnce, Waiting
 
 CONF = {"INSTALLED_APPS": [*INSTALLED_APPS, "tests.uniquejobs"]}
 LOCKS = "cogworker:unique:lock:*"
@@ -33,6 +33,25 @@ def test_sk12_hu2_the_lock_survives_a_killed_worker_with_its_job(
     start_worker("-c", "1", conf=CONF)
     journal.wait_for("a 2")
     wait_until(lambda: not redis_client.exists(lock))
+
+
+@pytest.mark.usefixtures("no_renames")
+def test_the_lock_of_a_retry_that_others_had_to_file_lasts_for_its_delay(
+    start_worker, journal, redis_client, board
+):
+    """C24, H110"""
+    worker = start_worker("-c", "1", conf=CONF)
+    worker.wait_for_line("works as")
+    redis_client.set("cogworker:retry", "text")
+    jid = Fails.perform_async("retry")
+    worker.wait_for_line("Settling a job failed")
+    worker.signal(signal.SIGKILL)
+    worker.wait()
+    redis_client.delete("cogworker:retry")
+    start_worker("-c", "1", conf=CONF)
+    board.retrying(jid)
+    (lock,) = redis_client.scan_iter(LOCKS)
+    assert redis_client.ttl(lock) > 86_400 + 9_000
 
 
 def test_a_stop_puts_the_job_back_with_its_lock(start_worker, journal, redis_client):

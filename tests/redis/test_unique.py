@@ -165,6 +165,18 @@ def test_c25_c29_sk11_h104_every_end_frees_the_lock(client, working, journal, ho
     assert Fails.perform_async(how)
 
 
+def test_h105_a_job_that_dies_because_its_failure_cannot_be_recorded_frees_its_lock(
+    client, working, settings, journal
+):
+    """H105"""
+    settings.COGWORKER_SERVER_MIDDLEWARE = ["tests.uniquejobs.jobs.spoiling"]
+    with working():
+        job = {"class": "tests.uniquejobs.jobs.Executed", "args": ["a"], "unique": True}
+        assert push({**job, "interrupted_count": 3})
+        wait_until(lambda: client.zcard("cogworker:dead") == 1)
+        assert locks(client) == {}
+
+
 def test_c26_the_lock_of_a_newer_job_outlives_the_end_of_an_older_one(client, working, journal):
     """C26"""
     with working():

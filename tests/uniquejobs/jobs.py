@@ -74,3 +74,13 @@ class KillsAlone(Job, unique="while_executing"):
         journal.write(f"{name} {strike}")
         if strike == 1:
             journal.wait_for_file(name)
+
+
+def spoiling(perform: Any) -> Any:
+    """A server middleware: puts into the payload what JSON cannot hold, and fails."""
+
+    def spoil(job: Any, payload: dict[str, Any]) -> Any:
+        payload["junk"] = object()
+        raise ValueError("spoilt")
+
+    return spoil
