@@ -209,11 +209,11 @@ def test_a_scheduled_job_has_its_lock_for_the_whole_ttl_when_it_is_due(client, w
     with working(1):
         Waiting.perform_async("first")
         journal.wait_for("started first")
-        Waiting.set(unique_ttl=500).perform_in(0.2, "w")
-        keys = {value: key for key, value in locks(client).items()}
-        wait_until(lambda: client.llen(QUEUE) == 1)
-        (jid,) = waiting(client)
-        name = f"cogworker:unique:lock:{keys[jid]}"
+        jid = Waiting.set(unique_ttl=500).perform_in(1, "w")
+        (key,) = [key for key, owner in locks(client).items() if owner == jid]
+        name = f"cogworker:unique:lock:{key}"
+        client.expire(name, 50)
+        wait_until(lambda: waiting(client) == [jid])
         assert client.ttl(name) > 495
         journal.release("first")
         journal.release("w")
