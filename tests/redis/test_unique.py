@@ -251,9 +251,7 @@ def test_hu2_the_lock_of_a_job_that_runs_is_extended(client, working, journal, m
         unique_feature.Unique().beat()
         assert all(client.ttl(each) <= 5 for each in client.scan_iter("cogworker:unique:lock:*"))
         now = time.monotonic()
-        monkeypatch.setattr(
-            "django_cogworker.features.unique.running.time.monotonic", lambda: now + 300
-        )
+        monkeypatch.setattr("django_cogworker.features.unique.running.monotonic", lambda: now + 300)
         unique_feature.Unique().beat()
         assert all(client.ttl(each) > 100 for each in client.scan_iter("cogworker:unique:lock:*"))
         journal.release("a")

@@ -6,9 +6,9 @@ So a job may run longer than its lock's TTL, and the lock of a job whose worker 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from django_cogworker.features.unique.locks import Lock
 from django_cogworker.store.values import Effect
@@ -26,7 +26,7 @@ class Running:
         """The job that has this lock runs."""
         run = id(lock)
         with self._guard:
-            self._locks[run] = (lock, time.monotonic())
+            self._locks[run] = (lock, monotonic())
         try:
             yield
         finally:
@@ -35,7 +35,7 @@ class Running:
 
     def due(self) -> tuple[Effect, ...]:
         """Effects that extend the locks of which a third of the TTL has gone by."""
-        now = time.monotonic()
+        now = monotonic()
         effects: tuple[Effect, ...] = ()
         with self._guard:
             for run, (lock, since) in self._locks.items():
