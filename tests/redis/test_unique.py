@@ -41,7 +41,8 @@ def working(client: Any, settings: Any) -> Callable[..., Any]:
 def locks(client: Any) -> dict[str, str]:
     """Key of each lock and the jid that has it."""
     names = list(client.scan_iter("cogworker:unique:lock:*"))
-    return {each.decode().rpartition(":")[2]: client.get(each).decode() for each in names}
+    owners = {each.decode().rpartition(":")[2]: client.get(each) for each in names}
+    return {key: owner.decode() for key, owner in owners.items() if owner is not None}
 
 
 def ttl(client: Any) -> float:
