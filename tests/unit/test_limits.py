@@ -142,7 +142,7 @@ def test_another_error_that_is_made_of_the_time_out_is_a_time_out():
         except JobTimeout:
             raise KeyError("other") from None
 
-    limit = Limit({}, 0.05, 30, lambda limit: None)
+    limit = Limit({}, 0.5, 30, lambda limit: None)
     with pytest.raises(JobTimeout) as caught:
         run(limit, convert)
     assert isinstance(caught.value.__cause__, KeyError)
