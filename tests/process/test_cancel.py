@@ -9,7 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from django_cogworker import api
-from tests.project.jobs import Append, Followed, FollowedWait, ReportUntilCancelled
+from tests.followed.jobs import Followed, FollowedWait, ReportUntilCancelled
+from tests.project.jobs import Append
 
 
 def run(*words: str) -> str:

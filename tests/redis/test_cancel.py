@@ -11,13 +11,8 @@ from django_cogworker.exceptions import JobCancelled
 from django_cogworker.features import registry
 from django_cogworker.features.base import Feature, Run
 from django_cogworker.store.store import get_store
-from tests.project.jobs import (
-    Answer,
-    Append,
-    Followed,
-    FollowedWait,
-    ReportUntilCancelled,
-)
+from tests.followed.jobs import Answer, Followed, FollowedWait, ReportUntilCancelled
+from tests.project.jobs import Append
 from tests.redis.test_basic_mode import working
 from tests.support.waiting import wait_until
 

@@ -26,7 +26,8 @@ from django_cogworker.payload.codec import decode
 from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
-from tests.project.jobs import Answer, Append, ClaimCancelled, Followed, FollowedWait, Unkept
+from tests.followed.jobs import Answer, ClaimCancelled, Followed, FollowedWait, Unkept
+from tests.project.jobs import Append
 from tests.redis.test_basic_mode import working
 
 pytestmark = pytest.mark.usefixtures("redis_url", "journal")
@@ -51,7 +52,7 @@ def test_n209_a_push_writes_queued_with_a_ttl_and_nothing_is_known_of_others(red
     jid = Followed.perform_async("a")
     found = known(jid)
     assert (found.state, found.queue, found.attempt) == ("queued", "default", 1)
-    assert found.job_class == "tests.project.jobs.Followed"
+    assert found.job_class == "tests.followed.jobs.Followed"
     assert abs(found.updated - time.time()) < 5
     assert redis_client.ttl(record.key_of(str(jid))) > 1800
     assert api.status("0" * 24) is None

@@ -60,6 +60,9 @@ def take_out(copy: Path, names: list[str]) -> None:
         )
         assert lines == 1, f"{name} is registered by one line"
     registry.write_text(text, "utf-8")
+    if "status" in names:  # the test project's jobs that are tracked
+        settings = copy / "tests" / "settings.py"
+        settings.write_text(settings.read_text("utf-8").replace('"tests.followed",', ""), "utf-8")
 
 
 def run(copy: Path, tests: list[str]) -> None:

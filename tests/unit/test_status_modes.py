@@ -18,7 +18,8 @@ from django_cogworker.exceptions import (
 from django_cogworker.features.status import record
 from django_cogworker.jobs.context import JobContext
 from django_cogworker.jobs.options import no_options
-from tests.project.jobs import Answer, Append, Followed
+from tests.followed.jobs import Answer, Followed
+from tests.project.jobs import Append
 
 pytestmark = pytest.mark.usefixtures("journal")
 
