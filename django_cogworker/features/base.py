@@ -20,7 +20,9 @@ from django_cogworker.jobs.options import Option
 from django_cogworker.store.values import Effect
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(
+    slots=True
+)  # not frozen: one is made for each job, and that costs four times as much
 class Run:
     """How one run of a job ended.
 
