@@ -36,6 +36,7 @@ from django_cogworker.parsers import (
     parse_paths,
     parse_periodic,
     parse_prefix,
+    parse_queue_names,
     parse_queues,
     parse_redis,
     parse_seconds,
@@ -58,6 +59,8 @@ class Config:
     concurrency: int
     queues: tuple[QueueWeight, ...]
     queue_order: str
+    async_queues: tuple[str, ...]
+    async_concurrency: int
     fetch: str
     shutdown_timeout: float
     orphan_threshold: float
@@ -79,6 +82,18 @@ class Config:
     testing: str | None
     history: HistoryKept | None
     status_expiration: float
+
+    @property
+    def processor_queues(self) -> tuple[QueueWeight, ...]:
+        """The queues that processors serve: all but those of the event loop."""
+        if not self.async_queues:
+            return self.queues
+        return tuple(each for each in self.queues if each.name not in self.async_queues)
+
+    @property
+    def read_queues(self) -> list[str]:
+        """The names of all queues that a worker reads."""
+        return [*(each.name for each in self.processor_queues), *self.async_queues]
 
 
 def _redis_default() -> str:
@@ -153,6 +168,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("testing", None, parse_testing, "E021"),
     Setting("history", True, parse_history, "E025"),
     Setting("status_expiration", 1_800, parse_seconds, "E027"),
+    Setting("async_queues", (), parse_queue_names, "E033"),
+    Setting("async_concurrency", 100, parse_whole(1, 10_000), "E034"),
 )
 
 #: Settings that the design names and a later version reads; not an error to have them now.

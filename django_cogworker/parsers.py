@@ -53,10 +53,16 @@ class QueueWeight:
     weight: int = 1
 
 
-def parse_whole(minimum: int) -> Parser:
+def parse_whole(minimum: int, maximum: int | None = None) -> Parser:
+    allowed = f"a whole number of at least {minimum}"
+    if maximum is not None:
+        allowed = f"a whole number from {minimum} to {maximum}"
+
     def parse(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            raise ValueError(f"a whole number of at least {minimum}")
+            raise ValueError(allowed)
+        if maximum is not None and value > maximum:
+            raise ValueError(allowed)
         return value
 
     return parse
@@ -197,6 +203,13 @@ def parse_periodic(value: Any) -> Mapping[str, Any]:
     ):
         raise ValueError("a dict of name to entry, each a dict with 'job' and 'cron'")
     return dict(value)
+
+
+def parse_queue_names(value: Any) -> tuple[str, ...]:
+    """Names of queues, each once; there may be none."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+        raise ValueError("a list of queue names")
+    return tuple(dict.fromkeys(check_queue_name(each) for each in value))
 
 
 def parse_redis(value: Any) -> str | Mapping[str, Any]:

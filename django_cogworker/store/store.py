@@ -57,10 +57,10 @@ class Store:
         self.config = config
         self.keys = Keys(config.key_prefix)
         self.target: Target = resolve(config)
-        # Every processor may push while it runs a job, and each service thread has its own calls.
-        self.client = make_client(
-            self.target, size=max(10, config.concurrency) + 5, name="cogworker"
-        )
+        # Every processor may push while it runs a job, and each service thread has its own calls. Helpers of the
+        # event loop share a few.
+        size = max(10, config.concurrency) + (15 if config.async_queues else 5)
+        self.client = make_client(self.target, size=size, name="cogworker")
         self._blocking = make_client(
             self.target, size=2, name="cogworker-wait", call_timeout=BLOCK + CALL_TIMEOUT
         )

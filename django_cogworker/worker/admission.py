@@ -36,6 +36,9 @@ class Admission:
             features.taking_part("excused")
         )
 
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
     def refused(self, payload: dict[str, Any]) -> Refused | None:
         """Why the job is not to run now, or `None`."""
         for hook in self._hooks:

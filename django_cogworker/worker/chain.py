@@ -25,6 +25,11 @@ def _innermost(job: Any, payload: dict[str, Any]) -> Any:
     return None if perform is None else perform()
 
 
+def is_bare(chain: Perform) -> bool:
+    """Whether there is no middleware in the chain."""
+    return chain is _innermost
+
+
 def build_server_chain(config: Config) -> Perform:
     """The whole chain. Raises `ConfigurationError` for an entry that cannot be used."""
     chain: Perform = _innermost

@@ -1,4 +1,4 @@
-"""The hand: jobs between the fetcher and the processors.
+"""The hand: jobs between the fetcher and those who run them, the processors or the loop.
 
 The fetcher offers jobs, a processor takes one, and what nobody took in time can be withdrawn.
 Taking and withdrawing compete for the same dict entry, and whoever pops it has the job: no lock, no
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 
@@ -32,6 +32,8 @@ class Unit:
     overdue: BaseException | None = None
     #: What features noted of its run, for the step that acknowledges it.
     notes: tuple[Any, ...] = ()
+    #: The room that it counts in; the fetcher's alone.
+    room: Any = None
     #: The decoded job once it runs; for stacks, pages and the requeue at a stop.
     job: dict[str, object] | None = None
 
@@ -43,11 +45,13 @@ class Hand:
         self,
         note: Callable[[int, int], None] = lambda place, ticket: None,
         ended: Callable[[], None] = lambda: None,
+        offered: Callable[[], None] | None = None,
     ) -> None:
         """`note(place, ticket)` writes down what each processor runs (ticket 0: nothing); `ended`
-        hears of each job that a processor is done with.
+        hears of each job that a processor is done with; `offered` that there is something to take.
         """
         self._ended = ended
+        self._offered = offered
         self._note = note
         self._inbox: SimpleQueue[Unit | Callable[[], None] | None] = SimpleQueue()
         self.untaken: dict[int, Unit] = {}
@@ -59,6 +63,8 @@ class Hand:
             unit.offered = now
             self.untaken[unit.ticket] = unit
             self._inbox.put(unit)
+        if self._offered is not None:
+            self._offered()
 
     def errand(self, work: Callable[[], None]) -> None:
         """Have the next free processor do `work`, which must not raise."""
@@ -75,16 +81,35 @@ class Hand:
             if not isinstance(unit, Unit):
                 unit()
                 continue
-            self.running[unit.ticket] = unit
-            if self.untaken.pop(unit.ticket, None) is not None:
-                self._note(place, unit.ticket)
+            if self._take(place, unit):
                 return unit
-            del self.running[unit.ticket]  # withdrawn meanwhile
+
+    def take_waiting(self, place: int) -> Unit | None:
+        """The next job for that place, if one waits."""
+        while True:
+            try:
+                unit = self._inbox.get_nowait()
+            except Empty:
+                return None
+            if isinstance(unit, Unit) and self._take(place, unit):
+                return unit
+
+    def _take(self, place: int, unit: Unit) -> bool:
+        self.running[unit.ticket] = unit
+        if self.untaken.pop(unit.ticket, None) is not None:
+            self._note(place, unit.ticket)
+            return True
+        del self.running[unit.ticket]  # withdrawn meanwhile
+        return False
+
+    def passed_on(self, place: int, unit: Unit) -> None:
+        """The job is not to run here: whoever took it has passed it on, unrun."""
+        self._note(place, 0)
+        self.running.pop(unit.ticket, None)
 
     def done(self, place: int, unit: Unit) -> None:
         """A processor has finished with the job."""
-        self._note(place, 0)
-        self.running.pop(unit.ticket, None)
+        self.passed_on(place, unit)
         self._ended()
 
     def withdraw(self) -> list[Unit]:

@@ -67,7 +67,7 @@ class Heartbeat:
         self._command = command
         self._turned = turned
         self._bulletin = bulletin
-        self._queues = [each.name for each in config.queues]
+        self._queues = config.read_queues
         self._started_at = round(time.time(), 3)
         threshold = config.orphan_threshold
         self._interval = min(INTERVAL, threshold / BEATS_PER_THRESHOLD)
@@ -91,10 +91,15 @@ class Heartbeat:
 
     def _fixed_facts(self, config: Config) -> dict[str, Any]:
         gil = getattr(sys, "_is_gil_enabled", None)
+        loop: dict[str, Any] = {}
+        if config.async_queues:
+            loop["async_queues"] = list(config.async_queues)
+            loop["async_concurrency"] = config.async_concurrency
         return {
             **self._host,
+            **loop,
             "concurrency": config.concurrency,
-            "queues": [each.name for each in config.queues for _ in range(each.weight)],
+            "queues": [each.name for each in config.processor_queues for _ in range(each.weight)],
             "started_at": self._started_at,
             "version": __version__,
             "python": platform.python_version(),

@@ -124,7 +124,6 @@ class Launcher:
             strays=Strays(
                 store=store,
                 fetcher=self._manager.fetcher,
-                hand=self._manager.hand,
                 membership=self._membership,
             ),
             turned=self._health.loop("upkeep"),
@@ -199,15 +198,20 @@ class Launcher:
         start_thread("upkeep", self._upkeep.loop)
         queues = ", ".join(
             each.name if each.weight == 1 else f"{each.name} x{each.weight}"
-            for each in self._config.queues
+            for each in self._config.processor_queues
         )
+        loop = ""
+        if self._config.async_queues:
+            names = ", ".join(self._config.async_queues)
+            loop = f", {self._config.async_concurrency} slots for async queues {names}"
         logger.info(
-            "django-cogworker %s works as %s: %d processors, queues %s (%s), Redis at %s%s.",
+            "django-cogworker %s works as %s: %d processors, queues %s (%s)%s, Redis at %s%s.",
             __version__,
             self.identity,
             self._config.concurrency,
-            queues,
+            queues or "none",
             self._config.queue_order,
+            loop,
             self._store.description,
             "" if self._store.reliable else ", basic mode",
         )

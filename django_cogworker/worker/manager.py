@@ -3,7 +3,8 @@
 Stopping: fetch no more and give back what nobody has taken → wait for the running jobs, up to the
 time-out → put those that still run back at the front of their queues, without using up an attempt
 (an at-most-once job is buried: it has started) → settle, and wait a little for Redis to confirm it.
-Threads that still run are left behind; the process ends.
+Threads that still run are left behind; the process ends. Coroutines are cancelled before they are put back, and
+have a moment to end in good order.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from django_cogworker.exceptions import JobOrphanedError
 from django_cogworker.features.asking import Effects
 from django_cogworker.features.base import Run
 from django_cogworker.jobs import registry
+from django_cogworker.parsers import QueueWeight
 from django_cogworker.signals import announce, job_failed
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Settlement
@@ -28,9 +30,12 @@ from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.chain import build_server_chain
 from django_cogworker.worker.death import DeathHooks
 from django_cogworker.worker.fetch.fetcher import Fetcher
+from django_cogworker.worker.fetch.room import Room
 from django_cogworker.worker.hand import Hand, Unit
 from django_cogworker.worker.health import Health
 from django_cogworker.worker.identity import Membership
+from django_cogworker.worker.loop import Loop
+from django_cogworker.worker.loop_runner import LoopRunner
 from django_cogworker.worker.outage import Outage
 from django_cogworker.worker.processor import Processor
 from django_cogworker.worker.retries import Decision, decide
@@ -43,10 +48,12 @@ logger = logging.getLogger("django_cogworker")
 
 #: How long a stop waits for Redis to confirm the last settlements (seconds).
 CONFIRM = 5.0
+#: How long cancelled coroutines may take to end (seconds).
+CANCEL = 1.0
 
 
 class Manager:
-    """One fetcher, one listener and N processors."""
+    """One fetcher, N processors, and the loop where there are async queues."""
 
     def __init__(
         self,
@@ -64,12 +71,19 @@ class Manager:
     ) -> None:
         self._store = store
         self._config = config
-        self.started = StartedTickets(config.concurrency)
+        slots = config.async_concurrency if config.async_queues else 0
+        self.started = StartedTickets(config.concurrency + slots)
         self.hand = Hand(self.started.note, job_ended)
+        order = config.queue_order
+        rooms = [Room("listener", self.hand, config.concurrency, config.processor_queues, order)]
+        if slots:
+            loop_hand = Hand(self._note_slot, job_ended, self._wake_loop)
+            queues = [QueueWeight(each) for each in config.async_queues]
+            rooms.append(Room("loop-listener", loop_hand, slots, queues, order))
+        self._hands = [each.hand for each in rooms]
         self.fetcher = Fetcher(
             store=store,
-            config=config,
-            hand=self.hand,
+            rooms=rooms,
             membership=membership,
             outage=outage,
             due_in=due_in,
@@ -77,15 +91,28 @@ class Manager:
             bulletin=bulletin,
         )
         self._stopping = False
+        chain = build_server_chain(config)
         self._processor = Processor(
             store=store,
             hand=self.hand,
             desk=self.fetcher,
-            runner=Runner(build_server_chain(config), lambda: self._stopping),
+            runner=Runner(chain, lambda: self._stopping),
             death=death,
-            solitude=Solitude(self.hand, self.fetcher.hold_back, lambda: self._stopping),
+            solitude=Solitude(
+                self.hand, self.fetcher.hold_back, lambda: self._stopping, self._hands[1:]
+            ),
             may_start=lambda: not self._stopping and may_start(),
         )
+        self._loop: Loop | None = None
+        if slots:
+            self._loop = Loop(
+                hand=self._hands[1],
+                slots=slots,
+                desk=self.fetcher,
+                handling=self._processor.handling,
+                runner=LoopRunner(chain, lambda: self._stopping),
+                health=health,
+            )
         self._death = death
         self._requeued, self._settled = Effects("requeued"), Effects("settled")
         self._buried: list[tuple[Settlement, dict[str, Any], BaseException]] = []
@@ -98,7 +125,10 @@ class Manager:
             start_thread(f"processor-{place + 1}", partial(self._processor.loop, place))
             for place in range(self._config.concurrency)
         ]
-        start_thread("listener", self.fetcher.listener.loop)
+        if self._loop is not None:
+            self._loop.start()
+        for name, listener in self.fetcher.listeners.items():
+            start_thread(name, listener.loop)
         self._fetcher_thread = start_thread("fetcher", self.fetcher.loop)
         if not quiet:
             self.fetcher.open()
@@ -106,23 +136,34 @@ class Manager:
     @property
     def busy(self) -> int:
         """How many jobs run now."""
-        return len(self.hand.running)
+        return sum(len(each.running) for each in self._hands)
 
     @property
     def awaited(self) -> int:
         """How many running jobs are to be waited for."""
-        return sum(unit.overdue is None for unit in list(self.hand.running.values()))
+        return sum(unit.overdue is None for unit in self._running())
 
     @property
     def may_end(self) -> bool:
         """Whether nothing runs but what nobody waits for any more."""
-        return not self.awaited and not self.hand.untaken and self.fetcher.is_certain
+        untaken = any(each.untaken for each in self._hands)
+        return not self.awaited and not untaken and self.fetcher.is_certain
 
     def give_up(self, payload: dict[str, Any], error: BaseException) -> None:
         """Do not wait for the running job with this payload."""
-        for unit in list(self.hand.running.values()):
+        for unit in self._running():
             if unit.job is payload:
                 unit.overdue = error
+
+    def _running(self) -> list[Unit]:
+        return [unit for hand in self._hands for unit in list(hand.running.values())]
+
+    def _note_slot(self, place: int, ticket: int) -> None:
+        self.started.note(self._config.concurrency + place, ticket)
+
+    def _wake_loop(self) -> None:
+        if self._loop is not None:
+            self._loop.wake()
 
     def quiet(self) -> None:
         self.fetcher.close()
@@ -146,6 +187,8 @@ class Manager:
         nap = threading.Event()
         while self.awaited and time.monotonic() < deadline and not at_once():
             nap.wait(0.02)
+        if self._loop is not None:
+            self._loop.interrupt(CANCEL)
         put_back = self._abandon_running()
         confirmed_by = time.monotonic() + CONFIRM
         while (self.fetcher.unsettled or not self.fetcher.is_certain) and (
@@ -157,6 +200,8 @@ class Manager:
         self.fetcher.end()
         if self._fetcher_thread is not None:
             self._fetcher_thread.join(CONFIRM)
+        if self._loop is not None:
+            self._loop.end()
         if put_back:
             logger.warning(
                 "%d jobs did not end in time and were put back on their queues.", put_back
@@ -174,7 +219,7 @@ class Manager:
         """Settle the jobs whose processors still run them; newest first, so that the oldest runs
         first again.
         """
-        running = sorted(self.hand.running.values(), key=lambda unit: unit.ticket, reverse=True)
+        running = sorted(self._running(), key=lambda unit: unit.ticket, reverse=True)
         for unit in running:
             unit.given_up = True  # before anything else is read of it: see `Processor._start`
             self.fetcher.settle(unit, self._abandoned(unit))

@@ -266,7 +266,7 @@ class Recovery:
                 reason,
                 total,
             )
-            warn_of_unread(self._verbs, (each.name for each in self._config.queues), queues)
+            warn_of_unread(self._verbs, self._config.read_queues, queues)
         return total
 
     def _learn_of_burials(self) -> None:

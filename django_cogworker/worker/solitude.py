@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from django_cogworker.worker.hand import Hand
@@ -28,12 +28,16 @@ class Solitude:
     """One worker's."""
 
     def __init__(
-        self, hand: Hand, hold_back: Callable[[bool], None], stopping: Callable[[], bool]
+        self,
+        hand: Hand,
+        hold_back: Callable[[bool], None],
+        stopping: Callable[[], bool],
+        others: Sequence[Hand] = (),
     ) -> None:
-        """`hold_back(True)` keeps the fetcher from fetching and makes it give back what nobody
-        took.
+        """`hand`: that of the processors, one of which runs the suspect; `others` of the same worker.
+        `hold_back(True)` keeps the fetcher from fetching and makes it give back what nobody took.
         """
-        self._hand = hand
+        self._hands = (hand, *others)
         self._hold_back = hold_back
         self._stopping = stopping
         self._lock = threading.Lock()
@@ -58,7 +62,9 @@ class Solitude:
         nap = threading.Event()
         alone = 0
         while alone < 2:  # twice: what the fetcher was just about to offer shows up meanwhile
-            alone = 0 if len(self._hand.running) > 1 or self._hand.untaken else alone + 1
+            running = sum(len(each.running) for each in self._hands)
+            waiting = any(each.untaken for each in self._hands)
+            alone = 0 if running > 1 or waiting else alone + 1
             if self._stopping() or time.monotonic() > deadline:
                 return False
             nap.wait(0.01)

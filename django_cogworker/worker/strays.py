@@ -15,7 +15,7 @@ from django_cogworker.store.store import Store
 from django_cogworker.store.values import Held
 from django_cogworker.worker import settlement
 from django_cogworker.worker.fetch.fetcher import Fetcher
-from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.hand import Unit
 from django_cogworker.worker.identity import Membership
 
 logger = logging.getLogger("django_cogworker")
@@ -28,12 +28,9 @@ MOST = 2000
 class Strays:
     """Those of one worker."""
 
-    def __init__(
-        self, *, store: Store, fetcher: Fetcher, hand: Hand, membership: Membership
-    ) -> None:
+    def __init__(self, *, store: Store, fetcher: Fetcher, membership: Membership) -> None:
         self._store = store
         self._fetcher = fetcher
-        self._hand = hand
         self._membership = membership
         self._before: set[tuple[str, int]] = set()
 
@@ -65,9 +62,7 @@ class Strays:
         return {
             ticket: unit
             for ticket, unit in list(self._fetcher.held.items())
-            if ticket not in self._hand.untaken
-            and ticket not in self._hand.running
-            and not self._fetcher.is_ended(ticket)
+            if not self._fetcher.is_in_hand(ticket) and not self._fetcher.is_ended(ticket)
         }
 
     def _send_back(self, identity: str, held: Held) -> None:

@@ -45,5 +45,13 @@ def after_job(jid: str) -> None:
             each.close_if_unusable_or_obsolete()
 
 
+def tidy(jid: str) -> None:
+    """`after_job`; what goes wrong there is logged and not raised."""
+    try:
+        after_job(jid)
+    except Exception:
+        logger.exception("Tidying up after job %s failed.", jid, extra={"jid": jid})
+
+
 def thread_ends() -> None:
     connections.close_all()

@@ -48,7 +48,7 @@ class Upkeep:
         self._strays = strays
         self._turned = turned
         self._keep = keep
-        self._queues = [each.name for each in config.queues]
+        self._queues = config.read_queues
         self._host = host_facts().get("host_id", "")
         #: Who judges the dead sooner looks after the living sooner too.
         self._interval = min(INTERVAL, config.orphan_threshold)

@@ -87,7 +87,7 @@ def test_what_the_stop_has_given_back_does_not_begin_any_more(monkeypatch, gate)
             marked.wait(10)  # Redis hears of the start first
         return store.exchange(request)
 
-    monkeypatch.setattr("django_cogworker.worker.processor.decode_on", decode_late)
+    monkeypatch.setattr("django_cogworker.worker.handling.decode_on", decode_late)
     manager = manager_of(Gated(store, exchange=exchange, mark_started=mark))
     manager.start()
     assert reached.wait(10)

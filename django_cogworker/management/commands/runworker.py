@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from django_cogworker.conf import Config, get_config, use_config
 from django_cogworker.exceptions import CogworkerError
-from django_cogworker.parsers import parse_queues
+from django_cogworker.parsers import parse_queue_names, parse_queues
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.launcher import Launcher
@@ -58,6 +58,13 @@ class Command(BaseCommand):
             "--strict",
             action="store_true",
             help="Read the queues in the given order, always the first one that has a job.",
+        )
+        parser.add_argument(
+            "--async-queues",
+            nargs="*",
+            metavar="NAME",
+            help="Queues of coroutines, which an event loop serves beside the processors. "
+            "Default: COGWORKER_ASYNC_QUEUES.",
         )
         parser.add_argument("--logfile", type=Path, metavar="FILE", help="Append the log to FILE.")
         parser.add_argument(
@@ -141,6 +148,11 @@ class Command(BaseCommand):
                     f"--concurrency is {options['concurrency']}; it takes a whole number from 1."
                 )
             changes["concurrency"] = options["concurrency"]
+        if options["async_queues"] is not None:
+            try:
+                changes["async_queues"] = parse_queue_names(options["async_queues"])
+            except ValueError as error:
+                raise CommandError(f"--async-queues: {error}.") from error
         if options["fetch"]:
             changes["fetch"] = options["fetch"]
         if options["strict"]:

@@ -9,6 +9,9 @@ to be had, the `listener` waits for a token and the fetcher for the listener.
 What it remembers: `held`, every ticket that Redis believes to be in progress here. A ticket
 leaves `held` only when an exchange has confirmed its end. A lost reply changes nothing: the same
 call is made again, with the same tickets.
+
+Where jobs run are its *rooms*: the processors, and the event loop where the worker has async queues. A
+call fetches for one room; those that have nothing to fetch make no call.
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import redis
 
-from django_cogworker.conf import Config
 from django_cogworker.features.asking import Notes
 from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.store import BLOCK, Store
@@ -31,9 +34,8 @@ from django_cogworker.store.values import Effect, ExchangeReply, ExchangeRequest
 from django_cogworker.worker import settlement as settlements
 from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.fetch.listener import Listener
-from django_cogworker.worker.fetch.ordering import Ordering
-from django_cogworker.worker.fetch.rate import Rate
-from django_cogworker.worker.hand import Hand, Unit
+from django_cogworker.worker.fetch.room import Room
+from django_cogworker.worker.hand import Unit
 from django_cogworker.worker.health import Health
 from django_cogworker.worker.identity import Membership
 from django_cogworker.worker.outage import Outage, Pause
@@ -46,19 +48,24 @@ HOLD = 0.05
 COMPANY = 0.002
 #: The most that one call settles.
 MOST_SETTLED = 500
-#: The most that one call fetches: a script can only handle so many values at once.
-MOST_FETCHED = 1000
+#: The same for one that was passed on to the processors; meanwhile it keeps its slot of the loop.
+PASSED_ON_HOLD = 1.0
 #: How long a settlement waits that Redis could not carry out (a key of the wrong type) before it is tried again.
 LATER = 5.0
 
 #: The same while the worker stops.
 LATER_AT_STOP = 0.5
 
-_TOKEN, _LOOK, _WAKE = object(), object(), object()
+_LOOK, _WAKE = object(), object()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Stray:
+    unit: Unit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _PassedOn:
     unit: Unit
 
 
@@ -69,32 +76,36 @@ class Fetcher:
         self,
         *,
         store: Store,
-        config: Config,
-        hand: Hand,
+        rooms: Sequence[Room],
         membership: Membership,
         outage: Outage,
         due_in: Callable[[int], None],
         health: Health,
         bulletin: Bulletin,
     ) -> None:
-        """`due_in` hears, with each reply, the milliseconds to the next due job (-1: none)."""
+        """`due_in` hears, with each reply, the milliseconds to the next due job (-1: none). The first
+        of `rooms` is that of the processors.
+        """
         self._store = store
-        self._hand = hand
+        self._rooms = rooms
+        self._main = rooms[0]
+        self._room_of = {queue: room for room in rooms for queue in room.queues}
         self._membership = membership
         self._outage = outage
         self._due_in = due_in
-        self._concurrency = config.concurrency
-        self._ordering = Ordering(config.queues, config.queue_order)
-        self.listener = Listener(
-            store, self._ordering.names, outage, self._heard, health.loop("listener")
-        )
+        #: One a room, by its name.
+        self.listeners = {
+            each.name: Listener(
+                store, each.queues, outage, partial(self._heard, each), health.loop(each.name)
+            )
+            for each in rooms
+        }
         self._turned = health.loop("fetcher")
         self._notes = Notes()
         self._bulletin = bulletin
         #: How many successes a call whose reply is missing had: they are repeated as they were.
         self._repeating = 0
         self._events: SimpleQueue[Any] = SimpleQueue()
-        self._rate = Rate()
         self._pause = Pause()
 
         self.held: dict[int, Unit] = {}
@@ -106,11 +117,11 @@ class Fetcher:
         self._later_at = 0.0
         #: Settlements (by id) of calls that failed: Redis may have carried them out all the same.
         self._perhaps_settled: set[int] = set()
-        self._unfinished = 0  # fetched, and no processor is done with it
+        #: Passed on from one room to the processors, and not yet theirs.
+        self._passed_on: list[Unit] = []
         self._next_ticket = 1
         #: How many jobs the failed calls asked for: Redis may have granted them, and we do not know it.
         self._uncertain = 0
-        self._token = self._look = False
         self._open = self._held_back = False
         self._ended = False
         #: Set while the worker has nothing at all to do; a burst worker waits for it.
@@ -127,6 +138,10 @@ class Fetcher:
         the second case the processor's own late word is ignored.
         """
         self._events.put((unit, settlement))
+
+    def pass_on(self, unit: Unit) -> None:
+        """A job that cannot run in its room is for the processors."""
+        self._events.put(_PassedOn(unit))
 
     def open(self) -> None:
         """Fetch jobs from now on."""
@@ -151,7 +166,8 @@ class Fetcher:
         """End the loop after a last exchange."""
         self._ended = True
         self._events.put(_WAKE)
-        self.listener.end()
+        for each in self.listeners.values():
+            each.end()
 
     def give_back_stray(self, unit: Unit) -> None:
         """A job that Redis holds for us and nobody here knew of goes back to its queue."""
@@ -160,6 +176,12 @@ class Fetcher:
     def is_ended(self, ticket: int) -> bool:
         """Whether the job's end is known here and on its way to Redis."""
         return ticket in self._ended_tickets
+
+    def is_in_hand(self, ticket: int) -> bool:
+        """Whether the job is offered to somebody here, or runs."""
+        return any(
+            ticket in each.hand.untaken or ticket in each.hand.running for each in self._rooms
+        )
 
     @property
     def unsettled(self) -> int:
@@ -179,8 +201,8 @@ class Fetcher:
     def _look_now(self) -> None:
         self._events.put(_LOOK)
 
-    def _heard(self, token: bool) -> None:
-        self._events.put(_TOKEN if token else _LOOK)
+    def _heard(self, room: Room, token: bool) -> None:
+        self._events.put((room, token))
 
     # The loop.
 
@@ -194,32 +216,42 @@ class Fetcher:
 
     def _step(self) -> None:
         self._return_untaken()
+        self._settle_passed_on()
         self._retry_later_ones()
-        wanted = self._wanted()
         settling = bool(self._acknowledged or self._settlements)
+        looking = [each for each in self._rooms if self._is_looking(each)]
+        if settling and not looking:
+            looking = [self._main]
+        for room in looking:
+            self._exchange(room, self._wanted(room))
+        if self._uncertain and not looking:
+            self._exchange(self._main, 0)  # learn what lost replies held
+        for room in self._rooms:
+            if not room.look and self._wanted(room) > 0:
+                # Room is left and nothing is to be had: wait for a token.
+                self.listeners[room.name].arm()
+
+    def _is_looking(self, room: Room) -> bool:
         # A token in our hands goes back by a look without wishes, or the jobs it stands for wait for nobody.
-        looking = self._token or (self._look and wanted > 0)
-        if settling or looking:
-            self._exchange(wanted)
-        elif self._uncertain:
-            self._exchange(0)  # learn what lost replies held
-        if not self._look and self._wanted() > 0:
-            self.listener.arm()  # room is left and nothing is to be had: wait for a token
+        return room.token or (room.look and self._wanted(room) > 0)
 
     def _patience(self) -> float:
         """How long the next wait for an event may last."""
-        if self._acknowledged or self._settlements or self._token:
+        if self._acknowledged or self._settlements or self._uncertain:
             return 0.0
-        if self._uncertain:
-            return 0.0
-        if self._look and self._wanted() > 0:
-            return 0.0
-        oldest = self._hand.oldest_offer()
-        if oldest is not None:
-            return max(0.001, oldest + HOLD - time.monotonic())
+        patience = float(BLOCK)
+        now = time.monotonic()
+        for room in self._rooms:
+            if self._is_looking(room):
+                return 0.0
+            oldest = room.hand.oldest_offer()
+            if oldest is not None:
+                patience = min(patience, max(0.001, oldest + HOLD - now))
+        if self._passed_on:
+            patience = min(patience, max(0.001, self._passed_on[0].offered + PASSED_ON_HOLD - now))
         if self._later:
-            return max(0.001, self._later_at - time.monotonic())
-        return BLOCK
+            patience = min(patience, max(0.001, self._later_at - now))
+        return patience
 
     def _gather(self, patience: float) -> None:
         events = self._events
@@ -228,7 +260,9 @@ class Fetcher:
         except Empty:
             return
         self._note(event)
-        if self._hand.untaken and (self._acknowledged or self._settlements):
+        if (self._acknowledged or self._settlements) and any(
+            each.hand.untaken for each in self._rooms
+        ):
             time.sleep(COMPANY)  # the processors have enough to do; more will have finished
         finished = 1
         try:
@@ -242,45 +276,86 @@ class Fetcher:
         if type(event) is Unit:
             if self._is_ours(event):
                 self._acknowledged.append(event.ticket)
-        elif event is _TOKEN:
-            self._token = True
         elif event is _LOOK:
-            self._look = True
+            self._look_everywhere()
         elif type(event) is _Stray:
             self._adopt(event.unit)
+        elif type(event) is _PassedOn:
+            self._receive(event.unit)
         elif event is not _WAKE:
-            unit, settlement = event
-            if self._is_ours(unit):
-                self._settlements.append(settlement)
-            elif settlement.done is not None:
-                settlement.verdict = 0
-                settlement.done.set()
+            subject, word = event
+            if type(subject) is Room:
+                if word:
+                    subject.token = True
+                else:
+                    subject.look = True
+            elif self._is_ours(subject):
+                self._settlements.append(word)
+            elif word.done is not None:
+                word.verdict = 0
+                word.done.set()
+
+    def _look_everywhere(self) -> None:
+        for room in self._rooms:
+            room.look = True
+            room.empty = False
 
     def _adopt(self, unit: Unit) -> None:
         if unit.identity == self._membership.identity and unit.ticket not in self.held:
-            self.held[unit.ticket] = unit
-            self._unfinished += 1
+            self._hold(unit)
+            self._note((unit, settlements.given_back(unit)))
+
+    def _hold(self, unit: Unit) -> Room:
+        """From now on the job counts in its room."""
+        self.held[unit.ticket] = unit
+        room = unit.room = self._room_of.get(unit.queue, self._main)
+        room.unfinished += 1
+        return room
+
+    def _receive(self, unit: Unit) -> None:
+        """A job is to move to the processors; it does as soon as one is free."""
+        if self.held.get(unit.ticket) is not unit or unit.ticket in self._ended_tickets:
+            if unit.identity != self._membership.identity:
+                unit.room.leaves()  # others have it; nobody here runs it
+            return
+        unit.offered = time.monotonic()
+        self._passed_on.append(unit)
+
+    def _settle_passed_on(self) -> None:
+        """Free processors get the jobs that were passed on; what waits too long goes back."""
+        while self._passed_on and self._may_fetch:
+            if self._main.unfinished >= self._main.capacity:
+                break
+            unit = self._passed_on.pop(0)
+            unit.room.leaves()
+            unit.room = self._main
+            self._main.unfinished += 1
+            self._main.hand.offer([unit])
+        if self._passed_on and not self._may_fetch:
+            back, self._passed_on = self._passed_on, []
+        else:
+            late = time.monotonic() - PASSED_ON_HOLD
+            back = [each for each in self._passed_on if each.offered <= late]
+            del self._passed_on[: len(back)]
+        for unit in reversed(back):
             self._note((unit, settlements.given_back(unit)))
 
     def _is_ours(self, unit: Unit) -> bool:
         """Whether the job's end still counts: not after the worker gave it up, nor after a burial."""
         if self.held.get(unit.ticket) is unit and unit.ticket not in self._ended_tickets:
             self._ended_tickets.add(unit.ticket)
-            self._unfinished -= 1
+            unit.room.leaves()
             return True
         if unit.identity != self._membership.identity:
-            self._unfinished -= 1  # its processor is free again
+            unit.room.leaves()  # its processor is free again
         logger.warning(
             "A job on queue %s ended after this worker had given it up; its end changes nothing.",
             unit.queue,
         )
         return False
 
-    def _wanted(self) -> int:
-        if not self._may_fetch:
-            return 0
-        room = self._concurrency + self._rate.allowance() - self._unfinished
-        return max(0, min(room, MOST_FETCHED))
+    def _wanted(self, room: Room) -> int:
+        return room.wanted() if self._may_fetch else 0
 
     def _return_untaken(self) -> None:
         """Give back what no processor has taken, where one of it waits too long or fetching has ended.
@@ -288,13 +363,14 @@ class Fetcher:
         All of it at once: what came after a job that waits too long would wait no less, and given
         back on its own it would overtake that one.
         """
-        if self._may_fetch:
-            oldest = self._hand.oldest_offer()
-            if oldest is None or time.monotonic() - oldest < HOLD:
-                return
-            self._rate.misjudged()
-        for unit in self._hand.withdraw():
-            self._note((unit, settlements.given_back(unit)))
+        for room in self._rooms:
+            if self._may_fetch:
+                oldest = room.hand.oldest_offer()
+                if oldest is None or time.monotonic() - oldest < HOLD:
+                    continue
+                room.rate.misjudged()
+            for unit in room.hand.withdraw():
+                self._note((unit, settlements.given_back(unit)))
 
     def _retry_later_ones(self) -> None:
         if self._later and time.monotonic() >= self._later_at:
@@ -303,17 +379,17 @@ class Fetcher:
 
     # The call.
 
-    def _exchange(self, wanted: int) -> None:
+    def _exchange(self, room: Room, wanted: int) -> None:
         acknowledged = self._acknowledged[: self._repeating or MOST_SETTLED]
         filed = self._settlements[:MOST_SETTLED]
-        looks = wanted > 0 or self._token
+        looks = wanted > 0 or room.token
         # With no queue to take from, a wish brings only what earlier calls were granted.
         learns = self._uncertain > 0 and not wanted and not looks
         request = ExchangeRequest(
             identity=self._membership.identity,
             first_ticket=self._next_ticket,
             wanted=self._uncertain if learns else wanted,
-            queues=self._ordering.next() if looks else (),
+            queues=room.ordering.next() if looks else (),
             acknowledged=acknowledged,
             settlements=filed,
             notes=self._digest(acknowledged) if self._notes else (),
@@ -323,13 +399,13 @@ class Fetcher:
             reply = self._store.exchange(request)
         except (redis.RedisError, OSError) as error:
             self._outage.failed("The exchange of jobs with Redis", error)
-            self._look = True
+            self._look_everywhere()
             self._uncertain = max(self._uncertain, request.wanted)
             self._repeating = len(acknowledged)
             self._perhaps_settled.update(map(id, filed))
             time.sleep(self._pause.seconds())
             return
-        self._rate.round_trip(time.monotonic() - begun)
+        room.rate.round_trip(time.monotonic() - begun)
         if reply.buried:
             self._start_over(request.identity)
             return
@@ -340,38 +416,40 @@ class Fetcher:
         for ticket in acknowledged:
             self._forget(ticket)
         self._take_verdicts(filed, reply)
-        self._rate.finished(len(acknowledged) + len(filed))
+        for each in self._rooms:
+            each.measure()
         if looks:
-            self._token = False
-            # Fewer than wanted means that nothing is left: from here on the listener waits.
-            self._look = wanted > 0 and len(reply.jobs) >= wanted
+            room.token = False
+            # Fewer than wanted means that nothing is left: from here on the listener waits. What came may be
+            # what an earlier call for another room was granted, and then nobody has looked here.
+            repeated = self._uncertain > 0 and len(self._rooms) > 1
+            room.look = wanted > 0 and (repeated or len(reply.jobs) >= wanted)
         self._take_jobs(reply, request.wanted)
         self._hear_errors(reply)
         self._due_in(reply.due_ms)
-        self._note_drained(reply, wanted)
+        self._note_drained(room, reply, wanted)
 
     def _digest(self, acknowledged: list[int]) -> tuple[Effect, ...]:
         return self._notes.digest([self.held[each].notes for each in acknowledged])
 
     def _take_jobs(self, reply: ExchangeReply, wanted: int) -> None:
         identity = self._membership.identity
-        units = []
+        offers: dict[Room, list[Unit]] = {}
         for taken in reply.jobs:
             if taken.ticket in self.held:
                 continue  # a repeat of what is here already
             unit = Unit(taken.ticket, identity, taken.queue, taken.payload, taken.fetched_ms)
-            self.held[taken.ticket] = unit
-            units.append(unit)
+            offers.setdefault(self._hold(unit), []).append(unit)
         if wanted > 0:
             self._next_ticket = max(self._next_ticket, reply.next_ticket)
             self._uncertain = max(0, self._uncertain - wanted)
-        self._unfinished += len(units)
-        if self._may_fetch:
-            self._hand.offer(units)
-            return
-        # Asked for before fetching ended: a job that is to run alone must not get company now.
-        for unit in reversed(units):
-            self._note((unit, settlements.given_back(unit)))
+        for room, units in offers.items():
+            if self._may_fetch:
+                room.hand.offer(units)
+                continue
+            # Asked for before fetching ended: a job that is to run alone must not get company now.
+            for unit in reversed(units):
+                self._note((unit, settlements.given_back(unit)))
 
     def _take_verdicts(self, filed: list[Settlement], reply: ExchangeReply) -> None:
         for settlement, verdict in zip(filed, reply.verdicts, strict=True):
@@ -411,7 +489,7 @@ class Fetcher:
         away = [each for each in reply.errors if _passing(each)]
         if away:
             self._outage.failed("Fetching", redis.ResponseError(away[0].partition(": ")[2]))
-            self._look = True
+            self._look_everywhere()
             time.sleep(self._pause.seconds())
             return
         self._pause.reset()
@@ -419,11 +497,16 @@ class Fetcher:
         for each in reply.errors:
             self._outage.failed("Fetching", redis.ResponseError(each))
 
-    def _note_drained(self, reply: ExchangeReply, wanted: int) -> None:
-        if wanted > 0 and not reply.jobs and not self.held and reply.due_ms != 0:
-            self.drained.set()
-        elif reply.jobs:
+    def _note_drained(self, room: Room, reply: ExchangeReply, wanted: int) -> None:
+        if reply.jobs:
             self.drained.clear()
+        if self.held or reply.due_ms == 0:
+            for each in self._rooms:
+                each.empty = False
+        elif wanted > 0:
+            room.empty = True
+            if all(each.empty or not each.queues for each in self._rooms):
+                self.drained.set()
 
     def _start_over(self, buried: str) -> None:
         """Others took this worker for dead and have its jobs now. Go on under a new identity."""
@@ -434,7 +517,11 @@ class Fetcher:
             len(self.held),
             identity,
         )
-        self._unfinished -= len(self._hand.withdraw())
+        for room in self._rooms:
+            room.unfinished -= len(room.hand.withdraw())
+        for unit in self._passed_on:
+            unit.room.leaves()
+        self._passed_on = []
         self._uncertain = self._repeating = 0
         self._perhaps_settled.clear()
         for settlement in [*self._settlements, *self._later]:
@@ -444,14 +531,16 @@ class Fetcher:
         # The processors that still run such jobs are not free: they count as unfinished until they are done.
         self.held, self._ended_tickets = {}, set()
         self._acknowledged, self._settlements, self._later = [], [], []
-        self._look = True
+        self._look_everywhere()
 
     def _last_words(self) -> None:
         """Settle what came in at the very end, and let go of a token that nobody will use."""
         self._gather(0.0)
         self._return_untaken()
-        self._token = True
-        self._exchange(0)
+        for room in self._rooms:
+            if room.queues:
+                room.token = True
+                self._exchange(room, 0)
 
 
 def _passing(error: str) -> bool:

@@ -1,0 +1,61 @@
+"""A room: where the jobs of some queues run, and all that the fetcher knows of it.
+
+A worker has one room with its processors and, where it has async queues, one with the slots of its event
+loop. Each has its own queues, hand, pace and listener, so that one which is full does not keep the other
+from getting jobs. Tickets come from one sequence for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django_cogworker.parsers import QueueWeight
+from django_cogworker.worker.fetch.ordering import Ordering
+from django_cogworker.worker.fetch.rate import Rate
+from django_cogworker.worker.hand import Hand
+
+#: The most that one call fetches: a script can only handle so many values at once.
+MOST_FETCHED = 1000
+
+
+class Room:
+    """One of a worker's. The fetcher's thread alone changes it."""
+
+    def __init__(
+        self, name: str, hand: Hand, capacity: int, queues: Sequence[QueueWeight], order: str
+    ) -> None:
+        """`capacity`: how many jobs run in it at the same time; `name` is that of its listener."""
+        self.name = name
+        self.hand = hand
+        self.capacity = capacity
+        self.ordering = Ordering(queues, order)
+        self.rate = Rate()
+        #: Fetched, and nobody here is done with it.
+        self.unfinished = 0
+        #: Ended since the pace was last measured.
+        self.ended = 0
+        #: A token of its queues is in our hands; there may be something to fetch.
+        self.token = self.look = False
+        #: The last look brought nothing, and nothing is held since.
+        self.empty = False
+
+    @property
+    def queues(self) -> list[str]:
+        return self.ordering.names
+
+    def wanted(self) -> int:
+        """How many jobs it has room for now."""
+        if not self.ordering.names:
+            return 0
+        room = self.capacity + self.rate.allowance() - self.unfinished
+        return max(0, min(room, MOST_FETCHED))
+
+    def leaves(self) -> None:
+        """One of its jobs has come to an end."""
+        self.unfinished -= 1
+        self.ended += 1
+
+    def measure(self) -> None:
+        """Tell the pace how many have ended."""
+        self.rate.finished(self.ended)
+        self.ended = 0
