@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import redis
+from django.dispatch import Signal
 
 from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePayload
 from django_cogworker.features.asking import Effects, Notes
@@ -81,6 +82,10 @@ class Turn:
         self.duration = time.monotonic() - self.begun
 
 
+def _is_heard(signal: Signal, turn: Turn) -> bool:
+    return bool(signal.receivers) and signal.has_listeners(turn.definition.target)
+
+
 class Handling:
     """That of one worker."""
 
@@ -130,6 +135,10 @@ class Handling:
             "What lay on queue %s is no job (%s); it is in the dead set now.", unit.queue, error
         )
         self._desk.settle(unit, settlement.unparseable(unit, error))
+
+    def may_block_when_it_begins(self, turn: Turn) -> bool:
+        """Whether `begins` may take a while."""
+        return _is_heard(job_started, turn)
 
     def may_block_at_start(self, turn: Turn) -> bool:
         """Whether `is_admitted` may take a while."""
@@ -189,7 +198,7 @@ class Handling:
 
     def may_block_at_end(self, turn: Turn) -> bool:
         """Whether `ended` may take a while."""
-        return turn.problem is not None or bool(job_finished.receivers)
+        return turn.problem is not None or _is_heard(job_finished, turn)
 
     def ended(self, turn: Turn) -> None:
         """The job has run: bring it to its place, and tell."""

@@ -21,7 +21,6 @@ from typing import Any, Protocol
 
 from asgiref.sync import AsyncToSync
 
-from django_cogworker.signals import job_started
 from django_cogworker.worker.hand import Hand, Unit
 from django_cogworker.worker.handling import Desk, Handling, Turn, Unreadable
 from django_cogworker.worker.health import Health
@@ -205,7 +204,7 @@ class Loop:
         run.name = turn.definition.name
         if not await self._is_admitted(turn):
             return True
-        if job_started.receivers:
+        if handling.may_block_when_it_begins(turn):
             await self._helpers.run(partial(handling.begins, turn))
         else:
             handling.begins(turn)

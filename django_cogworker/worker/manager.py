@@ -79,7 +79,8 @@ class Manager:
         if slots:
             loop_hand = Hand(self._note_slot, job_ended, self._wake_loop)
             queues = [QueueWeight(each) for each in config.async_queues]
-            rooms.append(Room("loop-listener", loop_hand, slots, queues, order))
+            # Coroutines that start together end together, so the pace of a moment says nothing of the next.
+            rooms.append(Room("loop-listener", loop_hand, slots, queues, order, ahead=False))
         self._hands = [each.hand for each in rooms]
         self.fetcher = Fetcher(
             store=store,

@@ -22,14 +22,24 @@ class Room:
     """One of a worker's. The fetcher's thread alone changes it."""
 
     def __init__(
-        self, name: str, hand: Hand, capacity: int, queues: Sequence[QueueWeight], order: str
+        self,
+        name: str,
+        hand: Hand,
+        capacity: int,
+        queues: Sequence[QueueWeight],
+        order: str,
+        *,
+        ahead: bool = True,
     ) -> None:
-        """`capacity`: how many jobs run in it at the same time; `name` is that of its listener."""
+        """`capacity`: how many jobs run in it at the same time; `name` is that of its listener;
+        `ahead`: whether more may be fetched than that, by the pace.
+        """
         self.name = name
         self.hand = hand
         self.capacity = capacity
         self.ordering = Ordering(queues, order)
         self.rate = Rate()
+        self._ahead = ahead
         #: Fetched, and nobody here is done with it.
         self.unfinished = 0
         #: Ended since the pace was last measured.
@@ -47,7 +57,8 @@ class Room:
         """How many jobs it has room for now."""
         if not self.ordering.names:
             return 0
-        room = self.capacity + self.rate.allowance() - self.unfinished
+        allowance = self.rate.allowance() if self._ahead else 0
+        room = self.capacity + allowance - self.unfinished
         return max(0, min(room, MOST_FETCHED))
 
     def leaves(self) -> None:

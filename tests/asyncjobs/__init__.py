@@ -1,0 +1,1 @@
+"""An app of coroutines, for the tests of the event loop."""
