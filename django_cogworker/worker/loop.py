@@ -85,6 +85,8 @@ class Loop:
         self._runs: dict[int, _Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._passed_on: set[str] = set()
+        #: Names of what ran since the last tick.
+        self._lately: set[str] = set()
         self._ended = False
         #: Each job gets a copy: what it leaves in context variables is gone with it.
         self._context = contextvars.Context()
@@ -148,13 +150,14 @@ class Loop:
     def _tick(self) -> None:
         now = time.monotonic()
         if now - self._due > LATE:
-            names = sorted({each.name for each in self._runs.values() if each.name})
+            names = sorted(self._lately.union(each.name for each in self._runs.values()) - {""})
             logger.warning(
                 "The event loop stood still for %.1f s: a job on it calls something that blocks. "
-                "On it now: %s.",
+                "Running: %s.",
                 now - self._due,
                 ", ".join(names) or "none",
             )
+        self._lately.clear()
         self._due = now + TICK
         if not self._ended:
             self._turned()
@@ -185,6 +188,7 @@ class Loop:
             if done:
                 self._hand.done(place, unit)
             del self._runs[place]
+            self._lately.add(run.name)
             self._free.append(place)
             self._fill()
 
