@@ -75,6 +75,8 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
         ({"runs": 100, "failures": 10**7}, HistoryKept(30, 100, 10**7, 400)),
     ],
     "PERIODIC": [({}, {}), ({"a": {"job": "b"}}, {"a": {"job": "b"}})],
+    "ASYNC_QUEUES": [([], ()), (["a", "b", "a"], ("a", "b")), (("a",), ("a",))],
+    "ASYNC_CONCURRENCY": [(1, 1), (10_000, 10_000)],
     "TESTING": [("fake", "fake"), ("inline", "inline"), (None, None)],
 }
 
@@ -165,6 +167,13 @@ BAD: dict[str, list[tuple[Any, str]]] = {
         ({"failures": 10**8}, "at most 10000000"),
     ],
     "PERIODIC": [(3, "a dict of name to entry"), ({"a": "0 3 * * *"}, "a dict of name to entry")],
+    "ASYNC_QUEUES": [
+        ("hooks", "a list of queue names"),
+        ({"a": 1}, "a list of queue names"),
+        (["a b"], "no spaces"),
+        ([1], "1 to 200 characters"),
+    ],
+    "ASYNC_CONCURRENCY": [(0, "from 1 to 10000"), (10_001, "from 1 to 10000"), ("9", "whole")],
     "TESTING": [("eager", "'fake' or 'inline'"), (False, "None"), (True, "None"), ([], "None")],
 }
 
