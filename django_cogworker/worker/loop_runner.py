@@ -61,7 +61,8 @@ class LoopRunner(Runner):
         def wait_for_it() -> Any:
             value, error = asyncio.run_coroutine_threadsafe(outcome(), loop).result()
             if error is not None:
-                turn.failed(error)
+                if not isinstance(error, asyncio.CancelledError):  # that may be the stop's doing
+                    turn.failed(error)
                 raise error
             return value
 
