@@ -2,7 +2,7 @@
 
 Middleware is synchronous. Where there is any, a helper runs the whole chain, and its innermost step waits for the
 coroutine. So a middleware sees of an async job what it sees of any other: it is called before, the job is over when
-the next callable returns, and what the job raised is raised there. Without middleware no thread is involved.
+the next callable returns, and what the job raised is raised there. Without any middleware no thread is involved.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class LoopRunner(Runner):
                 args = unpack_args(payload.get("args") or [])
                 packed = payload.get("kwargs")
                 result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
-                return await result if inspect.isawaitable(result) else result
+                if not inspect.iscoroutine(result):
+                    return result
+                awaiting = context.awaiting
+                return await (result if awaiting is None else awaiting(result))
             finally:
                 hold(None)
 
@@ -58,13 +61,20 @@ class LoopRunner(Runner):
             except BaseException as error:  # an exit would end the loop
                 return None, error
 
-        def wait_for_it() -> Any:
+        def own_code() -> Any:
             value, error = asyncio.run_coroutine_threadsafe(outcome(), loop).result()
             if error is not None:
-                if not isinstance(error, asyncio.CancelledError):  # that may be the stop's doing
-                    turn.failed(error)
                 raise error
             return value
+
+        def wait_for_it() -> Any:
+            try:
+                around = context.around
+                return own_code() if around is None else around(own_code)
+            except BaseException as error:
+                if not isinstance(error, asyncio.CancelledError):  # that may be the stop's doing
+                    turn.failed(error)
+                raise
 
         context.perform = wait_for_it
         return await helpers.run(lambda: self._chain(job, payload))

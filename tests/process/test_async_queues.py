@@ -185,6 +185,17 @@ def test_middleware_is_around_the_whole_job(start_worker, journal, board):
     journal.wait_for("raised f ValueError")
 
 
+def test_a_time_limit_cancels_the_coroutine(start_worker, journal, board):
+    start(start_worker)
+    jid = jobs.Waits.set(timeout=0.3, retry=False).perform_async("w")
+    journal.wait_for("cancelled w stopping=False")
+    assert board.dead(jid)["error_class"].endswith("JobTimeout")
+    jobs.Nap.set(timeout=5).perform_async("n", 0)
+    journal.wait_for("n")
+    board.wait_until_settled()
+    assert (board.processed, board.failed) == (1, 1)
+
+
 def test_nothing_leaks_from_one_job_to_the_next(start_worker, journal):
     start(start_worker, COGWORKER_ASYNC_CONCURRENCY=1)
     for name in ("a", "b", "c"):
