@@ -252,9 +252,7 @@ class Handling:
         decision = turn.decision or self._judge(turn, error)
         if isinstance(decision, Refused):
             delay = decision.delay or 0.0
-            run = Run(
-                payload, decision.outcome, turn.began_at, turn.duration, None, error, delay
-            )
+            run = Run(payload, decision.outcome, turn.began_at, turn.duration, None, error, delay)
             self._turn_away(turn.unit, payload, decision, run)
             return
         run = Run(

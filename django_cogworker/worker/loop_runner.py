@@ -34,7 +34,9 @@ class LoopRunner(Runner):
     async def run_here(self, turn: Turn, helpers: Helpers, hold: Hold) -> Any:
         """Run the job; its return value. The caller's task must have a context of its own."""
         payload = turn.payload
-        context = JobContext(payload, failures(payload) + 1, self._stopping, self._listeners)
+        context = JobContext(
+            payload, failures(payload) + 1, self._stopping, self._listeners, self._cancellers
+        )
         enter(context)
         job, call = turn.definition.make(context)
 
