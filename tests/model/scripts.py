@@ -136,8 +136,11 @@ def graduate(state: State, packet: Graduate, rules: Rules) -> State:
 
 
 def beat(state: State, place: int) -> State:
-    """beat.lua."""
-    return with_identity(state, place, state.redis.identities[place]._replace(registered=True))
+    """beat.lua: one that is gone is not brought back."""
+    own = state.redis.identities[place]
+    if own.tombstone:
+        return state
+    return with_identity(state, place, own._replace(registered=True))
 
 
 def leave(state: State, packet: Leave, rules: Rules) -> State:
