@@ -179,13 +179,15 @@ def run_through_an_outage(start_worker, journal, board, proxies, threshold, outa
     assert (board.processed, board.failed) == (len(proxies), 0)
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(150)
 def test_after_an_outage_of_redis_all_are_who_they_were(
     start_worker, journal, board, redis_url, make_proxy
 ):
     """G64: half as long again as the threshold, and one worker is back before the other."""
     proxies = [make_proxy(redis_url) for _ in range(2)]
-    run_through_an_outage(start_worker, journal, board, proxies, THRESHOLD, 1.5 * THRESHOLD)
+    # The first one looks round within six seconds; that must not be the other's threshold.
+    threshold = 2 * THRESHOLD
+    run_through_an_outage(start_worker, journal, board, proxies, threshold, 1.5 * threshold)
 
 
 @pytest.mark.soak

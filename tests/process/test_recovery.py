@@ -61,7 +61,7 @@ def test_a_new_worker_finds_what_a_fleet_left_that_died_whole(start_worker, jour
     fresh = start_worker("-c", "3")
     for number in range(3):
         journal.wait_for(f"finished w{number}", timeout=10)
-    assert len([each for each in fresh.lines if "is dead" in each]) == 3
+    wait_until(lambda: len([each for each in fresh.lines if "is dead" in each]) == 3)
     board.wait_until_settled()
     assert board.client.hlen(KEYS.holders) <= 1
 
