@@ -136,6 +136,7 @@ class RecoveryVerbs:
                 keys.queues,
                 keys.host(host),
                 keys.retry,
+                keys.fleet_beat,
             ],
         )
         args: list[Any] = [

@@ -38,6 +38,7 @@ class Fleet:
     def has_lived(self, seconds: float) -> None:
         """Some worker has beaten for so long without a gap."""
         self.client.set(self.keys.fleet_since, self.now() - seconds)
+        self.client.set(self.keys.fleet_beat, 1)
 
     def beat(self, identity: str, ago: float) -> None:
         """This worker's last beat was so many seconds ago."""

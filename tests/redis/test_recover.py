@@ -111,6 +111,16 @@ def test_a_good_age_of_the_fleet_is_left_alone(fleet):
     assert fleet.client.get(fleet.keys.fleet_since) == before
 
 
+def test_nobody_is_silent_before_somebody_beats_again(fleet):
+    """G64: after an outage the first one to ask may not have beaten yet; then all look silent."""
+    fleet.silent(LOST, "a")
+    fleet.client.delete(fleet.keys.fleet_beat)
+    assert not fleet.recover(front(1, "a")).dead
+    assert fleet.held() == 1
+    fleet.client.set(fleet.keys.fleet_beat, 1)
+    assert fleet.recover(front(1, "a")).dead
+
+
 # -- what becomes of its jobs
 
 

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 workers hash of the dead   2 holders   3 beats   4 fleet_since   5 its tombstone   6 members   7 processes
 --       8 its process hash   9 schedule   10 dead   11 stats:failed   12 throughput of the hour   13 queues
---       14 members of its host   15 retry
+--       14 members of its host   15 retry   16 fleet_beat
 --       then three keys a queue (list, priority, tokens), then keys of effects
 -- ARGV  1 identity   2 'gone' (the caller saw on its own host that the process is no more) or 'silent' (judge by the beats)
 --       3 orphan threshold in seconds   4 TTL of the tombstone in seconds
@@ -28,6 +28,8 @@ local now = redis_now()
 
 local function is_silent()
   local threshold = tonumber(ARGV[3])
+  -- Nobody has beaten just now: who asks is back from an outage before its own beat, and so may the others be.
+  if redis.pcall('EXISTS', KEYS[16]) ~= 1 then return false end
   local since = redis.pcall('GET', KEYS[4])
   if type(since) ~= 'string' or now - (tonumber(since) or now) <= threshold then return false end
   local beat = redis.pcall('ZSCORE', KEYS[3], identity)
