@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django_cogworker.features.timeout.stuck import stuck_key
+from django_cogworker.features.interrupting.stuck import stuck_key
 from django_cogworker.store.store import get_store
 
 

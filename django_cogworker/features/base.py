@@ -5,7 +5,7 @@ the core's scripts carry out in the same step as the move itself. It brings no L
 them. A method that a feature does not override costs nothing: the core asks only those who answer.
 
 A job's life, as features see it: `pushed` → `graduated`, if it was scheduled → `admit` → its middleware →
-`note` and `settled` → … Besides that `requeued` by a stop, `recovered` from a dead worker, `removed` by hand.
+`watch` → `note` and `settled` → … Besides that `requeued` by a stop, `recovered` from a dead worker, `removed` by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from django_cogworker.client.hooks import PushParts
-from django_cogworker.jobs.context import Listener
+from django_cogworker.jobs.context import JobContext, Listener
 from django_cogworker.jobs.options import Option
 from django_cogworker.store.values import Effect
 
@@ -90,6 +90,10 @@ class Feature:
     #: Factories in the manner of the settings `COGWORKER_CLIENT_MIDDLEWARE` and `COGWORKER_SERVER_MIDDLEWARE`.
     client_middleware: ClassVar[tuple[Callable[..., Any], ...]] = ()
     server_middleware: ClassVar[tuple[Callable[..., Any], ...]] = ()
+    #: The server middleware is for jobs alone whose payload has one of these fields; none: for all jobs.
+    middleware_fields: ClassVar[frozenset[str]] = frozenset()
+    #: `watch` is called for jobs whose payload has one of these fields.
+    watched: ClassVar[frozenset[str]] = frozenset()
     listeners: ClassVar[tuple[Listener, ...]] = ()
 
     def pushed(self, payload: dict[str, Any]) -> PushParts | None:
@@ -107,6 +111,12 @@ class Feature:
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
         """Asked by the processor before the job starts: why it is not to run now, or `None`."""
+        return None
+
+    def watch(self, context: JobContext) -> Callable[[], None] | None:
+        """Called right before a job's own code, inside all middleware; what it returns is called right after it.
+        Neither may block: both may be called on an event loop.
+        """
         return None
 
     def cancelled(self, payload: dict[str, Any]) -> bool:

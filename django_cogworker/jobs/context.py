@@ -7,11 +7,12 @@ somebody wants the job to end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from django_cogworker.exceptions import JobCancelled, NoJobContext
+from django_cogworker.jobs.interruption import Interruptible, running
 
 #: Called as `listener(context, fields)` when a job reports progress or stores fields.
 Listener = Callable[["JobContext", dict[str, Any]], None]
@@ -29,15 +30,13 @@ def _never() -> bool:
     return False
 
 
-class JobContext:
+class JobContext(Interruptible):
     """One run of one job."""
 
     __slots__ = (
         "_cancellers",
         "_stopping",
-        "around",
         "attempt",
-        "awaiting",
         "jid",
         "listeners",
         "payload",
@@ -52,6 +51,7 @@ class JobContext:
         listeners: tuple[Listener, ...] = (),
         cancellers: tuple[Canceller, ...] = (),
     ) -> None:
+        super().__init__()
         #: The job's id: 24 hex characters.
         self.jid: str = payload["jid"]
         #: 1 for the first run, 2 for the first retry …
@@ -61,10 +61,6 @@ class JobContext:
         self.listeners = listeners
         #: Runs the job's own code; the innermost step of the server middleware.
         self.perform: Callable[[], Any] | None = None
-        #: Set by a feature's middleware: calls the job's own code, inside all middleware, and turns the
-        #: coroutine of an asynchronous job into the one that is awaited.
-        self.around: Callable[[Callable[[], Any]], Any] | None = None
-        self.awaiting: Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]] | None = None
         self._stopping = stopping
         self._cancellers = cancellers
 
@@ -118,3 +114,8 @@ def enter(context: JobContext | None) -> JobContext | None:
     before = _current.get()
     _current.set(context)
     return before
+
+
+def running_jobs() -> list[JobContext]:
+    """The contexts of the jobs whose own code runs in this process now."""
+    return cast("list[JobContext]", running())

@@ -8,7 +8,8 @@ counts as the job's failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django_cogworker.client.chain import load_middleware
@@ -25,16 +26,39 @@ def _innermost(job: Any, payload: dict[str, Any]) -> Any:
     return None if perform is None else perform()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServerChain:
+    """The chain of one worker, in its two lengths."""
+
+    #: All middleware, that of features outside that of the project.
+    whole: Perform
+    #: Without what is for jobs with certain fields.
+    short: Perform
+    fields: frozenset[str]
+
+    def of(self, payload: dict[str, Any]) -> Perform:
+        """The chain of that job."""
+        return self.short if payload.keys().isdisjoint(self.fields) else self.whole
+
+
 def is_bare(chain: Perform) -> bool:
     """Whether there is no middleware in the chain."""
     return chain is _innermost
 
 
-def build_server_chain(config: Config) -> Perform:
+def build_server_chain(config: Config) -> ServerChain:
     """The whole chain. Raises `ConfigurationError` for an entry that cannot be used."""
-    chain: Perform = _innermost
     own = load_middleware(config.server_middleware, "COGWORKER_SERVER_MIDDLEWARE")
-    for factory in reversed([*features.server_middleware(), *own]):
+    inner = _wrapped(_innermost, own)
+    return ServerChain(
+        _wrapped(inner, features.server_middleware()),
+        _wrapped(inner, features.server_middleware_of_all()),
+        features.middleware_fields(),
+    )
+
+
+def _wrapped(chain: Perform, factories: Sequence[Any]) -> Perform:
+    for factory in reversed(factories):
         chain = factory(chain)
         if not callable(chain):
             raise ConfigurationError(

@@ -26,6 +26,7 @@ from django_cogworker.signals import announce, job_failed
 from django_cogworker.store.store import Store
 from django_cogworker.store.values import Settlement
 from django_cogworker.worker import settlement as settlements
+from django_cogworker.worker.admission import Admission, turned_away
 from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.chain import build_server_chain
 from django_cogworker.worker.death import DeathHooks
@@ -116,6 +117,7 @@ class Manager:
             )
         self._death = death
         self._requeued, self._settled = Effects("requeued"), Effects("settled")
+        self._admission = Admission()
         self._buried: list[tuple[Settlement, dict[str, Any], BaseException]] = []
         self._threads: list[threading.Thread] = []
         self._fetcher_thread: threading.Thread | None = None
@@ -235,7 +237,7 @@ class Manager:
     def _abandoned(self, unit: Unit) -> Settlement:
         job = unit.job
         if job is not None and unit.overdue is not None:
-            return self._failed(unit, job, unit.overdue)
+            return self._excused(unit, job, unit.overdue) or self._failed(unit, job, unit.overdue)
         if job is not None and unit.marked:
             error = JobOrphanedError(
                 "The worker stopped while this at-most-once job was running; it is not run again."
@@ -256,6 +258,16 @@ class Manager:
             " It takes longer than the time between deploys." if level == logging.WARNING else "",
             extra={"jid": jid, "job_class": name},
         )
+        return settlement
+
+    def _excused(self, unit: Unit, job: dict[str, Any], error: BaseException) -> Settlement | None:
+        """The job still runs, but a feature says that its end is no failure."""
+        refused = self._admission.excused(job, error)
+        if refused is None:
+            return None
+        settlement = turned_away(unit, job, refused)
+        run = Run(job, refused.outcome, error=error, delay=refused.delay or 0.0)
+        settlement.effects = self._settled.of_run(run)
         return settlement
 
     def _failed(

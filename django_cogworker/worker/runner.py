@@ -6,7 +6,8 @@ job raises, it raises.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from types import CoroutineType
 from typing import Any
 
@@ -17,7 +18,9 @@ from django_cogworker.jobs.context import JobContext, enter
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.arguments import unpack_args, unpack_kwargs
 from django_cogworker.payload.failure import failures
-from django_cogworker.worker.chain import Perform
+from django_cogworker.worker.chain import ServerChain
+
+logger = logging.getLogger("django_cogworker.jobs")
 
 
 async def _awaited(coroutine: Awaitable[Any]) -> Any:
@@ -27,11 +30,13 @@ async def _awaited(coroutine: Awaitable[Any]) -> Any:
 class Runner:
     """Runs jobs through one server chain."""
 
-    def __init__(self, chain: Perform, stopping: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, chain: ServerChain, stopping: Callable[[], bool] = lambda: False) -> None:
         self._chain = chain
         self._stopping = stopping
         self._listeners = features.listeners()
         self._cancellers = tuple(features.taking_part("cancelled"))
+        self._watchers = features.watchers()
+        self._watched = frozenset(self._watchers)
 
     def run(
         self,
@@ -42,9 +47,7 @@ class Runner:
         """Run the job; its return value. `failed` hears what `perform` raised before any middleware
         does.
         """
-        context = JobContext(
-            payload, failures(payload) + 1, self._stopping, self._listeners, self._cancellers
-        )
+        context = self._context_of(payload)
         before = enter(context)
         try:
             job, call = definition.make(context)
@@ -55,21 +58,45 @@ class Runner:
                 result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
                 # A decorator may hide that `perform` is a coroutine function.
                 if definition.is_async or type(result) is CoroutineType:
-                    awaiting = context.awaiting
-                    result = result if awaiting is None else awaiting(result)
-                    return async_to_sync(_awaited)(result)
+                    return async_to_sync(_awaited)(context.awaiting(result))
                 return result
 
             def perform() -> Any:
+                ends = self._watch(context)
                 try:
-                    around = context.around
-                    return own_code() if around is None else around(own_code)
+                    return context.run(own_code)
                 except BaseException as error:
                     if failed is not None:
                         failed(error)
                     raise
+                finally:
+                    for end in ends:
+                        end()
 
             context.perform = perform
-            return self._chain(job, payload)
+            result = self._chain.of(payload)(job, payload)
+            if context.ended_by is not None:  # a middleware swallowed it
+                raise context.ended_by
+            return result
         finally:
             enter(before)
+
+    def _context_of(self, payload: dict[str, Any]) -> JobContext:
+        attempt = failures(payload) + 1
+        return JobContext(payload, attempt, self._stopping, self._listeners, self._cancellers)
+
+    def _watch(self, context: JobContext) -> Sequence[Callable[[], None]]:
+        """Tell the watchers that the job's own code begins; whom to tell that it is over."""
+        payload = context.payload
+        if payload.keys().isdisjoint(self._watched):
+            return ()
+        ends = []
+        for watch in {each for field in payload for each in self._watchers.get(field, ())}:
+            try:
+                end = watch(context)
+            except Exception:
+                logger.exception("A feature failed to watch job %s.", context.jid)
+                continue
+            if end is not None:
+                ends.append(end)
+        return ends

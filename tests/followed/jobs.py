@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -76,3 +77,34 @@ class ClaimCancelled(Job, retry=False):
 
         journal.write(f"claiming {name}")
         raise JobCancelled("it says")
+
+
+class ForeverInPython(Job, track=True, retry=3):
+    """Looks at nothing; tidies up when it is interrupted."""
+
+    def perform(self, name: str) -> None:
+        journal.write(f"started {name}")
+        try:
+            while True:
+                sum(range(100))
+        finally:
+            journal.write(f"tidied {name}")
+
+
+class ForeverAwaiting(Job, track=True, retry=3):
+    """The same as a coroutine."""
+
+    async def perform(self, name: str) -> None:
+        journal.write(f"started {name}")
+        try:
+            await asyncio.sleep(600)
+        finally:
+            journal.write(f"tidied {name}")
+
+
+class DeafInC(Job, track=True, retry=False):
+    """One call of C code that nothing interrupts."""
+
+    def perform(self, name: str) -> None:
+        journal.write(f"started {name}")
+        time.sleep(120)

@@ -9,7 +9,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from django_cogworker import api
-from tests.followed.jobs import Followed, FollowedWait, ReportUntilCancelled
+from tests.followed.jobs import (
+    DeafInC,
+    Followed,
+    FollowedWait,
+    ForeverAwaiting,
+    ForeverInPython,
+    ReportUntilCancelled,
+)
 from tests.project.jobs import Append
 
 
@@ -68,3 +75,54 @@ def test_the_command_line_finds_and_cancels(redis_url):
     run("cancel", tracked)
     assert "cancelled" in run("find", tracked)
     assert "over already" in run("cancel", tracked)
+
+
+@pytest.mark.parametrize("job", [ForeverInPython, ForeverAwaiting])
+@pytest.mark.parametrize("async_queue", [False, True])
+def test_with_force_a_running_job_is_interrupted(start_worker, journal, board, job, async_queue):
+    """DR-9: it is neither failed nor dead, and its thread runs the next job."""
+    worker = start_worker(
+        "-c", "1", conf={"COGWORKER_ASYNC_QUEUES": ["default"] if async_queue else []}
+    )
+    jid = str(job.perform_async("a"))
+    journal.wait_for("started a")
+    assert "Asked" in run("cancel", jid, "--force")
+    assert api.wait(jid, 30).state == "cancelled"
+    assert journal.count("tidied a") == 1
+    FollowedWait.perform_async("next")
+    journal.wait_for("started next")
+    journal.release("next")
+    board.wait_until_settled()
+    assert (board.failed, board.in_sets(jid)) == (0, False)
+    worker.wait_for_line(rf"{jid} is dropped: it ended because somebody cancelled it")
+    assert worker.stop() == 0
+
+
+def test_force_comes_after_a_mere_wish_too_and_waiting_jobs_are_just_removed(
+    start_worker, journal, board
+):
+    start_worker("-c", "1")
+    jid = str(ForeverInPython.perform_async("a"))
+    journal.wait_for("started a")
+    assert api.cancel(str(Append.perform_async("b")), force=True) == "removed"
+    assert api.cancel(jid) == "asked"
+    assert api.cancel(jid, force=True) == "asked"
+    assert api.wait(jid, 30).state == "cancelled"
+    Append.perform_async("c")
+    journal.wait_for("c")
+    assert journal.count("b") == 0
+
+
+def test_a_job_that_force_cannot_reach_is_stuck_and_its_worker_makes_room(
+    start_worker, journal, board
+):
+    worker = start_worker("-c", "2", conf={"COGWORKER_TIMEOUT_GRACE": 0.3})
+    jid = str(DeafInC.perform_async("a"))
+    journal.wait_for("started a")
+    api.cancel(jid, force=True)
+    worker.wait_for_line(rf"DeafInC {jid} is stuck: it did not yield to JobCancelled")
+    assert worker.wait(20) == 0
+    assert api.wait(jid, 10).state == "cancelled"
+    assert (board.failed, board.in_sets(jid), board.in_progress()) == (0, False, 0)
+    (shown,) = api.stuck_jobs()
+    assert (shown["jid"], "cancelled" in shown["reason"]) == (jid, True)

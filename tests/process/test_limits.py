@@ -152,7 +152,7 @@ def test_a_stuck_job_is_shown_and_its_worker_ends_when_the_others_have(
     assert (shown["jid"], shown["class"]) == (jid, "tests.limits.jobs.SleepInC")
     assert "time.sleep(seconds)" in shown["stack"]
     assert shown["worker"].split(":")[-2] == str(worker.pid)
-    assert 0 < board.client.ttl("cogworker:timeout:stuck") <= 7 * 86_400
+    assert 0 < board.client.ttl("cogworker:stuck:jobs") <= 7 * 86_400
     worker.wait_for_line("Quiet: running jobs go on")
     Append.perform_async("for another")
     assert worker.alive

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from django_cogworker.features import registry
+
 ROOT = Path(__file__).resolve().parents[2]
-FEATURES = sorted(
-    each.parent.name for each in (ROOT / "django_cogworker" / "features").glob("*/__init__.py")
-)
+FEATURES = sorted(path.split(".")[2] for path in registry.FEATURES)
 #: The core's tests that are run without one feature, and without any.
 FEW = ["tests/redis/test_exchange.py", "tests/unit/test_features.py", "tests/redis/test_seams.py"]
 MANY = [
@@ -51,15 +51,15 @@ def copy(tmp_path: Path) -> Path:
 
 def take_out(copy: Path, names: list[str]) -> None:
     features = copy / "django_cogworker" / "features"
-    registry = features / "registry.py"
-    text = registry.read_text("utf-8")
+    lines_of_all = features / "registry.py"
+    text = lines_of_all.read_text("utf-8")
     for name in names:
         shutil.rmtree(features / name)
         text, lines = re.subn(
             rf'^ *"django_cogworker\.features\.{name}\..*\n', "", text, flags=re.M
         )
         assert lines == 1, f"{name} is registered by one line"
-    registry.write_text(text, "utf-8")
+    lines_of_all.write_text(text, "utf-8")
     if "status" in names:  # the test project's jobs that are tracked
         settings = copy / "tests" / "settings.py"
         settings.write_text(settings.read_text("utf-8").replace('"tests.followed",', ""), "utf-8")

@@ -12,8 +12,7 @@ from django.db import connection
 
 from django_cogworker.client import push
 from django_cogworker.exceptions import CogworkerError, InvalidOption, InvalidPayload, JobTimeout
-from django_cogworker.features.timeout.clock import clock
-from django_cogworker.features.timeout.limit import Limit
+from django_cogworker.features.interrupting.clock import clock
 from django_cogworker.testing import fake, inline
 from tests.limits import jobs
 from tests.project.jobs import Append
@@ -75,74 +74,3 @@ def test_an_expired_job_runs_in_the_test_modes(journal):
         push({"class": Append.job_name, "args": ["late"], "expires_at": 1})
         assert transport.drain() == 1
     assert journal.lines() == ["late"]
-
-
-def run(limit, code):
-    return limit.call(code)
-
-
-def test_an_interruption_that_was_set_and_has_not_landed_is_taken_back():
-    """The clock fires in the moment of the end, again and again: none gets out of its run."""
-    stray = 0
-    for number in range(2000):
-        limit = Limit({}, 0.0002, 30, lambda limit: None)
-        try:
-            run(limit, lambda n=number: sum(range(100 + n % 50 * 40)))
-        except JobTimeout:
-            assert limit._fired
-        try:
-            for _ in range(20):
-                sum(range(10))
-        except JobTimeout:
-            stray += 1
-    assert stray == 0
-    assert clock._timed == {}
-
-
-def test_a_clock_that_comes_late_changes_nothing():
-    """It had taken the limit from its list when the job ended."""
-    limit = Limit({}, 60, 30, lambda limit: None)
-    assert run(limit, lambda: 5) == 5
-    limit.due(time.monotonic())
-    sum(range(10))  # here it would land
-    assert limit.error is None
-    assert not limit._fired
-
-
-def test_an_interruption_that_lands_while_disarming_has_it_begun_again(monkeypatch):
-    calls = []
-    remove = clock.remove
-
-    def interrupted(timed):
-        calls.append(timed)
-        if len(calls) == 1:
-            raise JobTimeout
-        remove(timed)
-
-    monkeypatch.setattr(clock, "remove", interrupted)
-    limit = Limit({}, 60, 30, lambda limit: None)
-    assert run(limit, lambda: 5) == 5
-    assert calls == [limit, limit]
-    assert clock._timed == {}
-
-
-def test_what_the_job_raises_in_time_is_its_own_error():
-    limit = Limit({}, 60, 30, lambda limit: None)
-    with pytest.raises(ZeroDivisionError):
-        run(limit, lambda: 1 // 0)
-    assert limit.error is None
-    assert clock._timed == {}
-
-
-def test_another_error_that_is_made_of_the_time_out_is_a_time_out():
-    def convert():
-        try:
-            while True:
-                sum(range(100))
-        except JobTimeout:
-            raise KeyError("other") from None
-
-    limit = Limit({}, 0.5, 30, lambda limit: None)
-    with pytest.raises(JobTimeout) as caught:
-        run(limit, convert)
-    assert isinstance(caught.value.__cause__, KeyError)

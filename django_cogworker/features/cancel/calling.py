@@ -28,12 +28,13 @@ Answer = Literal["removed", "asked", "ended"]
 _WAITING = ("queued", "scheduled", "retrying")
 
 
-def cancel(jid: str, *, budget: float = BUDGET) -> Answer:
+def cancel(jid: str, *, force: bool = False, budget: float = BUDGET) -> Answer:
     """Cancel the job, wherever it is. Raises redis-py's errors where Redis is away.
 
     Returns `removed` where it was waiting and is gone; `asked` where a worker runs it, or will drop it
     when it comes to it; `ended` where it is known that it was over. A running job ends when it looks at
-    `self.cancelled` or calls `self.at()`. `budget`: so many seconds are spent on looking for it.
+    `self.cancelled` or calls `self.at()`; with `force` it is interrupted, as at a time limit, by `JobCancelled`
+    (a coroutine by its cancellation). `budget`: so many seconds are spent on looking for it.
     """
     given: Any = jid
     if not isinstance(given, str) or not jid:
@@ -44,7 +45,7 @@ def cancel(jid: str, *, budget: float = BUDGET) -> Answer:
     place = locate(jid)
     if place is not None and place.state not in (*_WAITING, "working"):
         return "ended"
-    asked.ask(jid)
+    asked.ask(jid, force=force)
     found = _look(Search(get_store().client, get_store().keys, jid, budget), place)
     if found is None or found.where == "worker":
         return "asked"

@@ -1,12 +1,19 @@
-"""A worker's part in cancelling: it drops what waits, and lets the running job know."""
+"""A worker's part in cancelling: it drops what waits, lets the running job know, and interrupts it where that is
+wanted.
+"""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from django_cogworker.exceptions import JobCancelled
-from django_cogworker.features.base import Feature, Refused
+from django_cogworker.features.base import Feature, Refused, Worker
 from django_cogworker.features.cancel import asked
+from django_cogworker.features.cancel.asked import Wishes
+from django_cogworker.features.interrupting.insistence import Insistence
+from django_cogworker.features.interrupting.stuck import stuck_jobs
+from django_cogworker.jobs.context import running_jobs
 
 
 class CancelFeature(Feature):
@@ -15,10 +22,34 @@ class CancelFeature(Feature):
     name = "cancel"
 
     def __init__(self) -> None:
-        self._asked: frozenset[str] = frozenset()
+        self._wishes = Wishes()
+        #: The runs (by `id`) that are being interrupted.
+        self._insisted: set[int] = set()
+        self._lock = threading.Lock()
+
+    def attached(self, worker: Worker) -> None:
+        stuck_jobs.worker = worker
 
     def bulletin(self) -> None:
-        self._asked = asked.read()
+        self._wishes = asked.read()
+        self._interrupt()
+
+    def beat(self) -> None:
+        """Again: a job may have been about to start when the wish came."""
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        """Begin to insist on the end of those that are to be interrupted. From two threads."""
+        forced = self._wishes.forced
+        if not forced:
+            return
+        with self._lock:
+            wanted = {id(each): each for each in running_jobs() if each.jid in forced}
+            new = wanted.keys() - self._insisted
+            self._insisted = set(wanted)
+        for each in new:
+            jid = wanted[each].jid
+            Insistence(wanted[each], JobCancelled, f"Job {jid} was cancelled while it was running.")
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
         if not self.cancelled(payload):
@@ -26,7 +57,7 @@ class CancelFeature(Feature):
         return Refused("cancelled", "somebody cancelled it")
 
     def cancelled(self, payload: dict[str, Any]) -> bool:
-        return payload["jid"] in self._asked
+        return payload["jid"] in self._wishes.all
 
     def excused(self, payload: dict[str, Any], error: BaseException) -> Refused | None:
         """A job that ends by `JobCancelled` was cancelled, where somebody did ask for it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.core import checks
@@ -19,6 +20,7 @@ from django_cogworker.features.base import Feature, Run, Worker
 from django_cogworker.features.periodic.checks import check_entries
 from django_cogworker.features.periodic.records import LAST_TTL, LOCK_TTL, Records
 from django_cogworker.features.periodic.ticker import Ticker, claiming
+from django_cogworker.jobs.context import JobContext
 from django_cogworker.store.values import Effect, Guard
 
 checks.register(check_entries, "cogworker")
@@ -31,28 +33,11 @@ _running: dict[str, str] = {}
 _running_lock = threading.Lock()
 
 
-def note_running(call_next: Callable[..., Any]) -> Callable[..., Any]:
-    """Server middleware: which locks this process has to extend."""
-
-    def noted(job: Any, payload: dict[str, Any]) -> Any:
-        if not _has_lock(payload):
-            return call_next(job, payload)
-        with _running_lock:
-            _running[payload["jid"]] = payload["periodic"]
-        try:
-            return call_next(job, payload)
-        finally:
-            with _running_lock:
-                _running.pop(payload["jid"], None)
-
-    return noted
-
-
 class Periodic(Feature):
     """Entries become jobs."""
 
     name = "periodic"
-    server_middleware = (note_running,)
+    watched = frozenset({"periodic_lock"})
 
     def __init__(self) -> None:
         self._ticker = Ticker()
@@ -63,6 +48,15 @@ class Periodic(Feature):
 
     def tick(self) -> None:
         self._ticker.tick()
+
+    def watch(self, context: JobContext) -> Callable[[], None] | None:
+        """Notes that this process has a lock to extend."""
+        payload = context.payload
+        if not _has_lock(payload):
+            return None
+        with _running_lock:
+            _running[context.jid] = payload["periodic"]
+        return partial(_ended_here, context.jid)
 
     def beat(self) -> None:
         if not _running or time.monotonic() - self._extended < EXTEND:
@@ -107,6 +101,11 @@ class Periodic(Feature):
         if run.delay or run.outcome in ("retrying", "waiting"):
             return _held(run.payload, run.delay) + _noted(run.payload, run.outcome)
         return _ended(run.payload, run.outcome)
+
+
+def _ended_here(jid: str) -> None:
+    with _running_lock:
+        _running.pop(jid, None)
 
 
 def _is_ours(payload: dict[str, Any]) -> bool:

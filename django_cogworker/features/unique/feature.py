@@ -23,6 +23,7 @@ from django_cogworker.features.unique.options import (
     check_unique_on,
 )
 from django_cogworker.features.unique.running import Running
+from django_cogworker.jobs.context import JobContext
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
@@ -77,21 +78,6 @@ def _checked(value: Any, name: str, check: Callable[[Any], Any]) -> Any:
         raise InvalidPayload(f"{name!r} is {value!r}; allowed is {error}.") from None
 
 
-def _run_side(perform: Callable[[Any, dict[str, Any]], Any]) -> Callable[..., Any]:
-    """Has the lock of a running job extended."""
-
-    def extending(job: Any, payload: dict[str, Any]) -> Any:
-        if not payload.get("unique"):
-            return perform(job, payload)
-        lock = _lock(payload)
-        if lock is None or lock.mode == UNTIL_EXECUTING:
-            return perform(job, payload)
-        with _running.during(lock):
-            return perform(job, payload)
-
-    return extending
-
-
 def _lock(payload: dict[str, Any]) -> Lock | None:
     if not payload.get("unique"):
         return None
@@ -104,7 +90,7 @@ class Unique(Feature):
     name = "unique"
     options = OPTIONS
     client_middleware: ClassVar[tuple[Callable[..., Any], ...]] = (_push_side,)
-    server_middleware: ClassVar[tuple[Callable[..., Any], ...]] = (_run_side,)
+    watched = frozenset({"unique"})
 
     def pushed(self, payload: dict[str, Any]) -> PushParts | None:
         lock = _lock(payload)
@@ -173,6 +159,11 @@ class Unique(Feature):
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         lock = _lock(payload)
         return () if lock is None else lock.ended()
+
+    def watch(self, context: JobContext) -> Callable[[], None] | None:
+        """Has the lock of the running job extended."""
+        lock = _lock(context.payload)
+        return None if lock is None or lock.mode == UNTIL_EXECUTING else _running.begins(lock)
 
     def beat(self) -> None:
         effects = _running.due()

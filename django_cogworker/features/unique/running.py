@@ -6,8 +6,8 @@ So a job may run longer than its lock's TTL, and the lock of a job whose worker 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
 from django_cogworker.features.unique.locks import Lock
@@ -21,17 +21,16 @@ class Running:
         self._locks: dict[int, tuple[Lock, float]] = {}
         self._guard = threading.Lock()
 
-    @contextmanager
-    def during(self, lock: Lock) -> Iterator[None]:
-        """The job that has this lock runs."""
+    def begins(self, lock: Lock) -> Callable[[], None]:
+        """The job that has this lock runs; returns what is to be called when it is over."""
         run = id(lock)
         with self._guard:
             self._locks[run] = (lock, monotonic())
-        try:
-            yield
-        finally:
-            with self._guard:
-                self._locks.pop(run, None)
+        return partial(self._over, run)
+
+    def _over(self, run: int) -> None:
+        with self._guard:
+            self._locks.pop(run, None)
 
     def due(self) -> tuple[Effect, ...]:
         """Effects that extend the locks of which a third of the TTL has gone by."""

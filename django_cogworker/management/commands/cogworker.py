@@ -94,8 +94,10 @@ class Command(BaseCommand):
             "--seconds", type=float, default=10.0, help="How long to look. Default: 10."
         )
         found.add_argument("--json", action="store_true", help="As JSON.")
-        verb("cancel", "Take a waiting job away, or ask the running one to end.").add_argument(
-            "jid"
+        cancelled = verb("cancel", "Take a waiting job away, or ask the running one to end.")
+        cancelled.add_argument("jid")
+        cancelled.add_argument(
+            "--force", action="store_true", help="Interrupt the running one, as at a time limit."
         )
         for name, text in (
             ("quiet", "Let a worker fetch no more."),
@@ -290,7 +292,7 @@ class Command(BaseCommand):
             "asked": "Asked: the worker that runs it, or comes to it, knows.",
             "ended": "It is over already.",
         }
-        self.stdout.write(said[cancel(options["jid"])])
+        self.stdout.write(said[cancel(options["jid"], force=options["force"])])
 
     def _pause(self, options: dict[str, Any]) -> None:
         changed = self._known_queue(options).pause()

@@ -1,7 +1,8 @@
-"""Jobs that do not yield to their time-out: told, written down, and no longer waited for.
+"""Jobs that do not yield to their interruption: told, written down, and no longer waited for.
 
 Nothing can end a thread from outside. So the worker is asked to let its other jobs end and then to
-end itself, with the stuck job as one failed attempt; whoever keeps workers running starts another.
+end itself, with the stuck job as one failed attempt, or as cancelled where that was wanted; whoever
+keeps workers running starts another.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
-from django_cogworker.exceptions import JobTimeout
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
 
 if TYPE_CHECKING:
     from django_cogworker.features.base import Worker
-    from django_cogworker.features.timeout.limit import Limit
+    from django_cogworker.jobs.context import JobContext
+    from django_cogworker.jobs.interruption import Interruption
 
 logger = logging.getLogger("django_cogworker.jobs")
 
@@ -33,7 +34,7 @@ MAX_STACK = 20_000
 
 def stuck_key(keys: Keys) -> str:
     """sorted set with a TTL: score = time, member = a job that was stuck (JSON)."""
-    return keys.of("timeout", "stuck")
+    return keys.of("stuck", "jobs")
 
 
 class StuckJobs:
@@ -43,33 +44,33 @@ class StuckJobs:
         #: The worker that this process is; none where jobs run in a test mode.
         self.worker: Worker | None = None
 
-    def found(self, limit: Limit) -> None:
-        """Called by the clock. What may take time has a thread of its own."""
-        stack = limit.stack()
-        jid, name = limit.payload["jid"], limit.payload["class"]
+    def found(self, context: JobContext, kind: Interruption, message: str) -> None:
+        """The run did not yield. Called by the clock; what may take time has a thread of its own."""
+        stack, payload = context.stack(), context.payload
+        jid, name = payload["jid"], payload["class"]
         logger.error(
-            "%s %s is stuck: it did not yield to the time-out of %g s. It is here:\n%s",
+            "%s %s is stuck: it did not yield to %s. It is here:\n%s",
             name,
             jid,
-            limit.seconds,
+            kind.__name__,
             stack,
             extra={"jid": jid, "job_class": name},
         )
         worker = self.worker
         if worker is None:
             return
-        error = JobTimeout(
-            f"The job ran longer than its limit of {limit.seconds:g} s and did not yield; "
-            f"its worker ended without it. It was here:\n{stack[-2000:]}"
+        error = kind(
+            f"{message} It did not yield; its worker ended without it. It was here:\n{stack[-2000:]}"
         )
-        worker.give_up(limit.payload, error)
+        worker.give_up(payload, error)
         worker.recycle(f"{name} {jid} is stuck")
         record = {
             "jid": jid,
             "class": name,
-            "queue": limit.payload.get("queue"),
+            "queue": payload.get("queue"),
             "worker": worker.identity,
-            "timeout": limit.seconds,
+            "timeout": payload.get("timeout"),
+            "reason": message,
             "stack": stack[-MAX_STACK:],
         }
         threading.Thread(
@@ -91,3 +92,6 @@ def _write_down(record: dict[str, Any]) -> None:
         )
     except (redis.RedisError, OSError) as error:
         logger.warning("A stuck job could not be written down (%s).", error)
+
+
+stuck_jobs = StuckJobs()

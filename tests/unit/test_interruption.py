@@ -1,0 +1,220 @@
+"""Interrupting the own code of a run: it lands there or nowhere. No Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from functools import partial
+
+import pytest
+
+from django_cogworker.exceptions import JobCancelled, JobTimeout
+from django_cogworker.features.interrupting.clock import clock
+from django_cogworker.features.interrupting.insistence import Insistence
+from django_cogworker.jobs import interruption
+from django_cogworker.jobs.context import JobContext, running_jobs
+
+
+def context() -> JobContext:
+    return JobContext({"jid": "a" * 24, "class": "x.Y"}, 1)
+
+
+def count_to(number: int) -> None:
+    for _ in range(number):
+        pass
+
+
+def loop_for_ever() -> None:
+    while True:
+        sum(range(100))
+
+
+def test_an_interruption_that_was_set_and_has_not_landed_is_taken_back():
+    """It comes about when the code ends, again and again: none gets out of its run."""
+    strays = landed = 0
+    for number in range(2000):
+        run = context()
+        insistence = Insistence(run, JobTimeout, "late", 0.0002)
+        try:
+            run.run(partial(count_to, 100 + number % 50 * 400))
+        except JobTimeout:
+            landed += 1
+            assert run.is_interrupted
+        finally:
+            insistence.end()
+        try:
+            for _ in range(20):
+                sum(range(10))
+        except JobTimeout:
+            strays += 1
+    assert (strays, clock._timed, running_jobs()) == (0, {}, [])
+    assert landed
+
+
+@pytest.fixture
+def hectic():
+    """Threads change places all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_whoever_is_told_that_it_was_in_time_has_ended_that_run(hectic):
+    """Without any clock between: another thread interrupts whatever runs."""
+    runs: list[JobContext] = []
+    done = threading.Event()
+    told: dict[int, bool] = {}
+
+    def interrupter() -> None:
+        while not done.is_set():
+            for each in runs[-1:]:
+                if each.interrupt(JobCancelled, "enough"):
+                    told[id(each)] = True
+
+    thread = threading.Thread(target=interrupter)
+    thread.start()
+    ended: dict[int, bool] = {}
+    try:
+        while len(ended) < 50 or len(ended) == len(runs):
+            run = context()
+            runs.append(run)
+            try:
+                run.run(lambda: count_to(len(runs) % 100))
+            except JobCancelled:
+                ended[id(run)] = True
+            count_to(20)  # here a stray would land
+    finally:
+        done.set()
+        thread.join()
+    assert told.keys() <= ended.keys()
+
+
+def test_one_that_comes_after_the_end_changes_nothing():
+    run = context()
+    assert run.run(lambda: 5) == 5
+    assert not run.interrupt(JobTimeout, "late")
+    sum(range(10))  # here it would land
+    assert not run.is_interrupted
+    assert run.ended_by is None
+
+
+def test_what_has_not_begun_does_not_begin():
+    run = context()
+    assert run.interrupt(JobCancelled, "never")
+    with pytest.raises(JobCancelled, match="never"):
+        run.run(lambda: pytest.fail("it began"))
+
+
+def test_one_that_lands_on_the_way_out_is_caught(monkeypatch):
+    calls = []
+    raise_in = interruption._raise_in
+
+    def interrupted(thread, kind):
+        calls.append(kind)
+        if len(calls) == 1:
+            raise JobTimeout
+        raise_in(thread, kind)
+
+    run = context()
+
+    def code() -> int:
+        run._reason = (JobTimeout, "in the last moment")
+        return 5
+
+    monkeypatch.setattr(interruption, "_raise_in", interrupted)
+    with pytest.raises(JobTimeout, match="in the last moment"):
+        run.run(code)
+    assert calls == [None, None]
+    assert running_jobs() == []
+
+
+def test_what_the_job_raises_in_time_is_its_own_error():
+    run = context()
+    insistence = Insistence(run, JobTimeout, "late", 60)
+    with pytest.raises(ZeroDivisionError):
+        run.run(lambda: 1 // 0)
+    insistence.end()
+    assert run.ended_by is None
+    assert clock._timed == {}
+
+
+def test_another_error_that_is_made_of_the_interruption_counts_as_the_interruption():
+    insistences: list[Insistence] = []
+
+    def convert() -> None:
+        try:
+            insistences.append(Insistence(run, JobTimeout, "too long"))
+            loop_for_ever()
+        except JobTimeout:
+            raise KeyError("other") from None
+
+    run = context()
+    with pytest.raises(JobTimeout, match="too long") as caught:
+        run.run(convert)
+    for each in insistences:
+        each.end()
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert run.ended_by is caught.value
+
+
+def test_the_first_reason_counts_and_is_repeated_until_it_is_heard(monkeypatch):
+    monkeypatch.setattr("django_cogworker.features.interrupting.insistence.AGAIN", 0.05)
+    swallowed: list[int] = []
+    insistences: list[Insistence] = []
+
+    def deaf() -> None:
+        insistences.append(Insistence(run, JobCancelled, "second", 0.2))
+        for each in range(3):
+            try:
+                if each == 0:
+                    insistences.append(Insistence(run, JobTimeout, "first"))
+                loop_for_ever()
+            except JobTimeout:
+                swallowed.append(each)
+
+    run = context()
+    with pytest.raises(JobTimeout, match="first"):
+        run.run(deaf)
+    for each in insistences:
+        each.end()
+    assert swallowed == [0, 1, 2]
+
+
+def test_a_coroutine_is_cancelled_and_its_task_goes_on():
+    run = context()
+    seen = []
+
+    async def code() -> None:
+        threading.Thread(target=run.interrupt, args=(JobCancelled, "enough")).start()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    async def main() -> int:
+        with pytest.raises(JobCancelled, match="enough"):
+            await run.awaiting(code())
+        task = asyncio.current_task()
+        assert task is not None
+        async with asyncio.timeout(60):  # which a count of cancellations that is left would confuse
+            await asyncio.sleep(0)
+        return task.cancelling()
+
+    assert asyncio.run(main()) == 0
+    assert seen == ["cancelled"]
+    assert not run.interrupt(JobCancelled, "again")
+    assert running_jobs() == []
+
+
+def test_a_coroutine_that_has_not_begun_does_not_begin():
+    run = context()
+    run.interrupt(JobCancelled, "never")
+
+    async def code() -> None:
+        pytest.fail("it began")
+
+    with pytest.raises(JobCancelled, match="never"):
+        asyncio.run(run.awaiting(code()))
