@@ -3,7 +3,7 @@
 python -m benchmarks.drain [jobs] [workers]
 
 The last lines are processor time a job, which a busy machine changes less than jobs/s; that of the workers with their
-start. With BENCH_HISTORY=off no history is written.
+start. With BENCH_HISTORY=off no history is written, with BENCH_FEATURES=none the worker has the bare core.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import os
 
 SECRET_KEY = "only for benchmarks"
 USE_TZ = True
-INSTALLED_APPS = ["django_cogworker", "benchmarks.project"]
+INSTALLED_APPS = ["benchmarks.project", "django_cogworker"]
 # Off, it shows what the history costs.
 COGWORKER_HISTORY = os.environ.get("BENCH_HISTORY", "on") == "on"
 DATABASES: dict[str, dict[str, str]] = {}
