@@ -21,6 +21,7 @@ class Effects:
     def __init__(self, method: str) -> None:
         self._method = method
         self._hooks: list[Hook] = registry.taking_part(method)
+        self._plain = list(filter(registry.concerns_all, self._hooks))
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
@@ -35,10 +36,10 @@ class Effects:
                 self._failed(payload)
         return effects
 
-    def of_run(self, run: Run) -> tuple[Effect, ...]:
-        """For a run that ended."""
+    def of_run(self, run: Run, *, plain: bool = False) -> tuple[Effect, ...]:
+        """For a run that ended. `plain`: of those features alone that concern all jobs."""
         effects: tuple[Effect, ...] = ()
-        for hook in self._hooks:
+        for hook in self._plain if plain else self._hooks:
             try:
                 effects += hook(run)
             except Exception:
@@ -56,7 +57,11 @@ class Notes:
     """The notes of runs that succeeded, one feature after the other, and what is made of them."""
 
     def __init__(self) -> None:
-        self._notes: list[Callable[[Run], Any]] = registry.taking_part("note")
+        # Those that concern all jobs come first: the notes of a plain job are the beginning of those of others.
+        self._notes: list[Callable[[Run], Any]] = sorted(
+            registry.taking_part("note"), key=registry.concerns_all, reverse=True
+        )
+        self._plain = list(filter(registry.concerns_all, self._notes))
         self._digests: list[Callable[[Sequence[Any]], tuple[Effect, ...]]] = [
             registry.method_beside(each, "digest") for each in self._notes
         ]
@@ -64,9 +69,9 @@ class Notes:
     def __bool__(self) -> bool:
         return bool(self._notes)
 
-    def of(self, run: Run) -> tuple[Any, ...]:
-        """One note a feature."""
-        return tuple(map(self._note, self._notes, [run] * len(self._notes)))
+    def of(self, run: Run, *, plain: bool = False) -> tuple[Any, ...]:
+        """One note a feature. `plain`: of those features alone that concern all jobs."""
+        return tuple([self._note(each, run) for each in (self._plain if plain else self._notes)])
 
     @staticmethod
     def _note(hook: Callable[[Run], Any], run: Run) -> Any:
@@ -80,7 +85,7 @@ class Notes:
     def digest(self, notes: Sequence[tuple[Any, ...]]) -> tuple[Effect, ...]:
         effects: tuple[Effect, ...] = ()
         for place, hook in enumerate(self._digests):
-            own = [each[place] for each in notes if each and each[place] is not None]
+            own = [each[place] for each in notes if len(each) > place and each[place] is not None]
             if not own:
                 continue
             try:

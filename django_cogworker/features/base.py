@@ -90,10 +90,9 @@ class Feature:
     #: Factories in the manner of the settings `COGWORKER_CLIENT_MIDDLEWARE` and `COGWORKER_SERVER_MIDDLEWARE`.
     client_middleware: ClassVar[tuple[Callable[..., Any], ...]] = ()
     server_middleware: ClassVar[tuple[Callable[..., Any], ...]] = ()
-    #: The server middleware is for jobs alone whose payload has one of these fields; none: for all jobs.
-    middleware_fields: ClassVar[frozenset[str]] = frozenset()
-    #: `watch` is called for jobs whose payload has one of these fields.
-    watched: ClassVar[frozenset[str]] = frozenset()
+    #: The feature concerns those jobs alone whose payload, as fetched, has one of these fields; none of them named:
+    #: all jobs. A worker does not ask it about others when they start, run and end.
+    concerns: ClassVar[frozenset[str]] = frozenset()
     listeners: ClassVar[tuple[Listener, ...]] = ()
 
     def pushed(self, payload: dict[str, Any]) -> PushParts | None:
@@ -110,7 +109,9 @@ class Feature:
         return ()
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
-        """Asked by the processor before the job starts: why it is not to run now, or `None`."""
+        """Asked before the job starts: why it is not to run now, or `None`. It may ask Redis where the feature does
+        not concern all jobs.
+        """
         return None
 
     def watch(self, context: JobContext) -> Callable[[], None] | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.utils.module_loading import import_string
 
 from django_cogworker.client import chain, hooks
 from django_cogworker.features.base import Feature
-from django_cogworker.jobs.context import JobContext
 from django_cogworker.jobs.options import declare, withdraw
 
 #: One line a feature, the dotted path of its class; without any of them the core works all the same.
@@ -22,8 +20,6 @@ FEATURES: list[str] = [
     "django_cogworker.features.periodic.feature.Periodic",
     "django_cogworker.features.status.feature.StatusFeature",
 ]
-
-Watch = Callable[[JobContext], Callable[[], None] | None]
 
 _loaded: list[Feature] = []
 
@@ -70,28 +66,20 @@ def method_beside(bound: Any, method: str) -> Any:
     return getattr(bound.__self__, method)
 
 
-def server_middleware() -> list[Any]:
-    return [each for feature in _loaded for each in feature.server_middleware]
-
-
-def server_middleware_of_all() -> list[Any]:
-    """Without the one that is for jobs with certain fields alone."""
-    wanted = [each for each in _loaded if not each.middleware_fields]
+def server_middleware(*, plain: bool = False) -> list[Any]:
+    """With `plain`, of those features alone that concern all jobs."""
+    wanted = [each for each in _loaded if not (plain and each.concerns)]
     return [each for feature in wanted for each in feature.server_middleware]
 
 
-def middleware_fields() -> frozenset[str]:
-    """A payload without any of these is served by `server_middleware_of_all` alone."""
-    return frozenset().union(*(each.middleware_fields for each in _loaded))
+def fields() -> frozenset[str]:
+    """A job whose payload has none of these is plain: only features that concern all jobs are asked about it."""
+    return frozenset().union(*(each.concerns for each in _loaded))
 
 
-def watchers() -> dict[str, tuple[Watch, ...]]:
-    """Who watches jobs whose payload has that field."""
-    found: dict[str, tuple[Watch, ...]] = {}
-    for feature in _loaded:
-        for field in feature.watched:
-            found[field] = (*found.get(field, ()), feature.watch)
-    return found
+def concerns_all(hook: Any) -> bool:
+    """Whether the feature that a hook belongs to concerns all jobs."""
+    return not hook.__self__.concerns
 
 
 def listeners() -> tuple[Any, ...]:

@@ -32,16 +32,14 @@ class Admission:
         self._hooks: Sequence[Callable[[dict[str, Any]], Refused | None]] = features.taking_part(
             "admit"
         )
+        self._plain = list(filter(features.concerns_all, self._hooks))
         self._excuses: Sequence[Callable[[dict[str, Any], BaseException], Refused | None]] = (
             features.taking_part("excused")
         )
 
-    def __bool__(self) -> bool:
-        return bool(self._hooks)
-
-    def refused(self, payload: dict[str, Any]) -> Refused | None:
-        """Why the job is not to run now, or `None`."""
-        for hook in self._hooks:
+    def refused(self, payload: dict[str, Any], *, plain: bool = False) -> Refused | None:
+        """Why the job is not to run now, or `None`. `plain`: by those features alone that concern all jobs."""
+        for hook in self._plain if plain else self._hooks:
             try:
                 refused = hook(payload)
             except (redis.RedisError, OSError) as error:

@@ -32,13 +32,8 @@ class ServerChain:
 
     #: All middleware, that of features outside that of the project.
     whole: Perform
-    #: Without what is for jobs with certain fields.
-    short: Perform
-    fields: frozenset[str]
-
-    def of(self, payload: dict[str, Any]) -> Perform:
-        """The chain of that job."""
-        return self.short if payload.keys().isdisjoint(self.fields) else self.whole
+    #: That of plain jobs: without the middleware of features that do not concern them.
+    plain: Perform
 
 
 def is_bare(chain: Perform) -> bool:
@@ -52,8 +47,7 @@ def build_server_chain(config: Config) -> ServerChain:
     inner = _wrapped(_innermost, own)
     return ServerChain(
         _wrapped(inner, features.server_middleware()),
-        _wrapped(inner, features.server_middleware_of_all()),
-        features.middleware_fields(),
+        _wrapped(inner, features.server_middleware(plain=True)),
     )
 
 

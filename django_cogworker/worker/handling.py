@@ -18,6 +18,7 @@ import redis
 from django.dispatch import Signal
 
 from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePayload
+from django_cogworker.features import registry as features
 from django_cogworker.features.asking import Effects, Notes
 from django_cogworker.features.base import Refused, Run
 from django_cogworker.jobs import registry
@@ -61,6 +62,8 @@ class Turn:
     #: Kept, since a middleware may empty the payload.
     jid: str
     judge: Callable[[Turn, BaseException], Decision | Refused]
+    #: Only features that concern all jobs have to do with it.
+    plain: bool = False
     began_at: float = 0.0
     begun: float = 0.0
     duration: float = 0.0
@@ -107,6 +110,7 @@ class Handling:
         self._failures = settlement.FailureSettler(store.keys)
         self._admission = Admission()
         self._settled, self._notes = Effects("settled"), Notes()
+        self._fields = features.fields()
 
     # Before the run.
 
@@ -124,7 +128,8 @@ class Handling:
         definition = registry.find(payload["class"])
         if TAG_MARK in unit.payload:
             check_tags(payload)
-        return Turn(unit, payload, definition, payload["jid"], self._judge)
+        plain = payload.keys().isdisjoint(self._fields)
+        return Turn(unit, payload, definition, payload["jid"], self._judge, plain)
 
     def unreadable(self, unit: Unit, error: Exception) -> None:
         """Bring a job to its place that `read` refused. May block."""
@@ -142,12 +147,12 @@ class Handling:
 
     def may_block_at_start(self, turn: Turn) -> bool:
         """Whether `is_admitted` may take a while."""
-        return bool(self._admission) or bool(turn.payload.get("at_most_once"))
+        return not turn.plain or bool(turn.payload.get("at_most_once"))
 
     def is_admitted(self, turn: Turn) -> bool:
         """Ask the features, and write the start mark; where the job is not to run it is settled."""
         unit, payload = turn.unit, turn.payload
-        refused = self._admission.refused(payload)
+        refused = self._admission.refused(payload, plain=turn.plain)
         if refused is not None:
             run = Run(payload, refused.outcome, delay=refused.delay or 0.0)
             self._turn_away(unit, payload, refused, run)
@@ -212,8 +217,8 @@ class Handling:
         definition = turn.definition
         # The end of the job is noted first; nothing that comes after can make it run again.
         run = Run(payload, "finished", turn.began_at, turn.duration, turn.result)
-        effects = self._settled.of_run(run) if self._settled else ()
-        notes = self._notes.of(run) if self._notes else ()
+        effects = self._settled.of_run(run, plain=turn.plain) if self._settled else ()
+        notes = self._notes.of(run, plain=turn.plain) if self._notes else ()
         if effects or unit.marked:
             effects += self._notes.digest([notes])
             self._desk.settle(unit, settlement.finished(unit, effects))

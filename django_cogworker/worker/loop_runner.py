@@ -30,13 +30,14 @@ class LoopRunner(Runner):
     async def run_here(self, turn: Turn, helpers: Helpers, hold: Hold) -> Any:
         """Run the job; its return value. The caller's task must have a context of its own."""
         payload = turn.payload
+        plain = payload.keys().isdisjoint(self._fields)
         context = self._context_of(payload)
         enter(context)
         job, call = turn.definition.make(context)
 
         async def perform() -> Any:
             hold(asyncio.current_task())
-            ends = self._watch(context)
+            ends = () if plain else self._watch(context)
             try:
                 args = unpack_args(payload.get("args") or [])
                 packed = payload.get("kwargs")
@@ -49,7 +50,7 @@ class LoopRunner(Runner):
                 for end in ends:
                     end()
 
-        chain = self._chain.of(payload)
+        chain = self._chain.plain if plain else self._chain.whole
         if is_bare(chain):
             return await perform()
         loop = asyncio.get_running_loop()

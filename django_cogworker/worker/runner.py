@@ -35,8 +35,8 @@ class Runner:
         self._stopping = stopping
         self._listeners = features.listeners()
         self._cancellers = tuple(features.taking_part("cancelled"))
-        self._watchers = features.watchers()
-        self._watched = frozenset(self._watchers)
+        self._watchers = features.taking_part("watch")
+        self._fields = features.fields()
 
     def run(
         self,
@@ -48,6 +48,7 @@ class Runner:
         does.
         """
         context = self._context_of(payload)
+        plain = payload.keys().isdisjoint(self._fields)
         before = enter(context)
         try:
             job, call = definition.make(context)
@@ -62,7 +63,7 @@ class Runner:
                 return result
 
             def perform() -> Any:
-                ends = self._watch(context)
+                ends = () if plain else self._watch(context)
                 try:
                     return context.run(own_code)
                 except BaseException as error:
@@ -74,7 +75,7 @@ class Runner:
                         end()
 
             context.perform = perform
-            result = self._chain.of(payload)(job, payload)
+            result = (self._chain.plain if plain else self._chain.whole)(job, payload)
             if context.ended_by is not None:  # a middleware swallowed it
                 raise context.ended_by
             return result
@@ -87,11 +88,8 @@ class Runner:
 
     def _watch(self, context: JobContext) -> Sequence[Callable[[], None]]:
         """Tell the watchers that the job's own code begins; whom to tell that it is over."""
-        payload = context.payload
-        if payload.keys().isdisjoint(self._watched):
-            return ()
         ends = []
-        for watch in {each for field in payload for each in self._watchers.get(field, ())}:
+        for watch in self._watchers:
             try:
                 end = watch(context)
             except Exception:

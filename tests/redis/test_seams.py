@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from django_cogworker.client import push as push_raw
 from django_cogworker.conf import get_config
 from django_cogworker.features import registry
 from django_cogworker.features.base import Feature, Refused, Run
+from django_cogworker.jobs.context import JobContext
 from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import Effect, ExchangeRequest, Guard, Move, Outgoing
@@ -244,6 +246,65 @@ def test_a_feature_takes_part_in_the_life_of_a_job(watching, working, journal, c
     assert "unwanted waiting" in watching.heard
     assert journal.count("unwanted") == 0
     assert client.get(keys.processed) == b"1"
+
+
+class Concerned(Feature):
+    """Concerns jobs with a field of its own, and writes down which it was asked about."""
+
+    name = "concerned"
+    concerns = frozenset({"colour"})
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.server_middleware = (self.around,)  # type: ignore[misc]
+
+    def hear(self, what: str, payload: dict[str, Any]) -> None:
+        self.heard.append(f"{what} {payload['args'][0]}")
+
+    def around(self, call_next: Callable[..., Any]) -> Callable[..., Any]:
+        def surrounded(job: Any, payload: dict[str, Any]) -> Any:
+            self.hear("middleware", payload)
+            return call_next(job, payload)
+
+        return surrounded
+
+    def admit(self, payload: dict[str, Any]) -> Refused | None:
+        self.hear("admit", payload)
+        return None
+
+    def watch(self, context: JobContext) -> Callable[[], None]:
+        self.hear("begins", context.payload)
+        return lambda: self.hear("is over", context.payload)
+
+    def settled(self, run: Run) -> tuple[Effect, ...]:
+        self.hear(run.outcome, run.payload)
+        return ()
+
+    def note(self, run: Run) -> Any:
+        self.hear("note", run.payload)
+        return run.payload["args"][0]
+
+    def digest(self, notes: Any) -> tuple[Effect, ...]:
+        return tuple(Effect("hincrby", "noted of some", (each, 1)) for each in notes)
+
+
+def test_a_feature_is_asked_about_those_jobs_alone_that_concern_it(
+    watching, working, journal, client
+):
+    feature = Concerned()
+    registry.add(feature)
+    try:
+        with working():
+            for name, more in (("plain", {}), ("red", {"colour": "red"}), ("plain too", {})):
+                push_raw({"class": Append.job_name, "args": [name], **more})
+                journal.wait_for(name)
+            wait_until(lambda: client.hlen("noted") == 3)
+    finally:
+        registry.remove(feature)
+    steps = ("admit", "middleware", "begins", "is over", "finished", "note")
+    assert feature.heard == [f"{each} red" for each in steps]
+    assert client.hgetall("noted of some") == {b"red": b"1"}
+    assert client.hgetall("noted") == dict.fromkeys((b"plain", b"red", b"plain too"), b"1")
 
 
 def test_a_bulletin_is_read_before_a_job_that_came_after_it_starts(watching, working, journal):

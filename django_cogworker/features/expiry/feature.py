@@ -35,6 +35,7 @@ def _stamp(value: Any, payload: dict[str, Any]) -> None:
 class Expiry(Feature):
     name = "expiry"
     options = (Option("expires_in", None, seconds_or_none, stamp=_stamp),)
+    concerns = frozenset({"expires_at"})
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
         expires_at = payload.get("expires_at")

@@ -37,7 +37,7 @@ class Periodic(Feature):
     """Entries become jobs."""
 
     name = "periodic"
-    watched = frozenset({"periodic_lock"})
+    concerns = frozenset({"periodic"})
 
     def __init__(self) -> None:
         self._ticker = Ticker()

@@ -81,7 +81,7 @@ class StatusFeature(Feature):
     name = "status"
     options = OPTIONS
     server_middleware = (_around,)
-    middleware_fields = frozenset({"track"})
+    concerns = frozenset({"track"})
     listeners = (_listen,)
 
     def pushed(self, payload: dict[str, Any]) -> PushParts | None:

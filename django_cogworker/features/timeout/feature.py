@@ -27,13 +27,13 @@ class Timeout(Feature):
             lambda value: {} if value is None else {"timeout": value},
         ),
     )
-    watched = frozenset({"timeout"})
+    concerns = frozenset({"timeout"})
 
     def attached(self, worker: Worker) -> None:
         stuck_jobs.worker = worker
 
     def watch(self, context: JobContext) -> Callable[[], None] | None:
-        seconds = context.payload["timeout"]
+        seconds = context.payload.get("timeout")
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
             return None
         message = f"The job ran longer than its limit of {seconds:g} s."

@@ -90,7 +90,7 @@ class Unique(Feature):
     name = "unique"
     options = OPTIONS
     client_middleware: ClassVar[tuple[Callable[..., Any], ...]] = (_push_side,)
-    watched = frozenset({"unique"})
+    concerns = frozenset({"unique"})
 
     def pushed(self, payload: dict[str, Any]) -> PushParts | None:
         lock = _lock(payload)
