@@ -33,7 +33,7 @@ class JobOptions(TypedDict, total=False):
     on_commit: bool | str
     at_most_once: bool
     tags: Sequence[str]
-    track: bool
+    track: bool | None
     result_ttl: float | timedelta | None
     extra: Mapping[str, Any]
     unique: Literal["until_executing", "until_executed", "while_executing"] | bool | None

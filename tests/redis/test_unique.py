@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_cogworker.api import Queue, release_lock, unique_locks
+from django_cogworker.api import Queue, find_job, release_lock, status, unique_locks
 from django_cogworker.client import push, push_bulk
 from django_cogworker.exceptions import DuplicateJob
 from django_cogworker.features.unique import feature as unique_feature
@@ -18,7 +18,15 @@ from django_cogworker.store.values import Effect, Guard, Outgoing
 from tests.project.jobs import Append
 from tests.redis.test_basic_mode import working as launched
 from tests.support.waiting import wait_until
-from tests.uniquejobs.jobs import Alone, Executed, Executing, Fails, Latest, Waiting
+from tests.uniquejobs.jobs import (
+    Alone,
+    Executed,
+    Executing,
+    Fails,
+    Latest,
+    Unfollowed,
+    Waiting,
+)
 
 QUEUE = "cogworker:queue:default"
 DAY = 86_400
@@ -123,6 +131,49 @@ def test_a_hand_made_payload_can_be_unique_too(client):
     assert push({**job, "args": [2]})
     assert push_bulk([job, {**job, "unique": None}])[0] is None
     assert client.llen(QUEUE) == 3
+
+
+# -- tracked
+
+
+def test_a_unique_job_is_tracked_from_its_push_to_its_end(client, working, journal):
+    jid = str(Waiting.perform_async("w"))
+    found = find_job(jid)
+    assert (found.place, found.state, found.looked_at) == ("queue", "queued", 0)
+    with working():
+        journal.wait_for("started w")
+        wait_until(lambda: find_job(jid).state == "working")
+        journal.release("w")
+        wait_until(lambda: find_job(jid).state == "complete")
+
+
+def test_a_push_that_is_refused_leaves_no_status(client):
+    job = {"class": "elsewhere.Job", "args": [1], "unique": True}
+    assert push({**job, "jid": "first"}) == "first"
+    assert push({**job, "jid": "second"}) is None
+    assert push_bulk([{**job, "jid": "third"}, {**job, "jid": "fourth"}]) == [None, None]
+    assert list(client.scan_iter("cogworker:status:*")) == [b"cogworker:status:first"]
+    assert status("second") is None
+
+
+def test_a_unique_job_that_says_so_is_not_tracked(client):
+    assert status(str(Unfollowed.perform_async("a"))) is None
+    assert status(str(Executed.set(track=False).perform_async("a"))) is None
+    assert status(str(Unfollowed.set(track=None).perform_async("b"))) is not None
+    assert push({"class": "elsewhere.Job", "jid": "c", "unique": True, "track": False}) == "c"
+    assert status("c") is None
+    Append.set(track=False).perform_async("d")
+    said = [json.loads(each).get("track", "nothing") for each in client.lrange(QUEUE, 0, -1)]
+    assert sorted(map(str, said)) == ["True", "nothing", "nothing", "nothing", "nothing"]
+    assert len(list(client.scan_iter("cogworker:status:*"))) == 1
+
+
+def test_a_replaced_job_is_known_as_such(client, working, journal):
+    old = str(Latest.perform_async("a", "old"))
+    journal.release("anew")
+    Latest.perform_async("a", "new")
+    with working():
+        wait_until(lambda: find_job(old).state == "replaced")
 
 
 # -- the end

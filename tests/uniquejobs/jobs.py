@@ -13,6 +13,11 @@ class Executed(Job, unique="until_executed"):
         journal.write(f"{name}{mark}")
 
 
+class Unfollowed(Job, unique="until_executed", track=False):
+    def perform(self, name: str) -> None:
+        journal.write(name)
+
+
 class Waiting(Job, unique="until_executed", unique_ttl=600.0):
     """Say that it began, wait for the file `name`, say that it ended."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from django_cogworker import api, testing
+from django_cogworker.client import push_bulk
 from django_cogworker.exceptions import (
     InvalidOption,
     JobCancelled,
@@ -42,7 +43,8 @@ def known(jid: str) -> api.JobStatus:
 
 
 def test_the_options_travel_only_where_they_are_used():
-    assert fields() == fields(track=False) == fields(result_ttl=None) == {}
+    assert fields() == fields(track=None) == fields(result_ttl=None) == {}
+    assert fields(track=False) == {"track": False}
     assert fields(track=True) == {"track": True}
     assert fields(result_ttl=60) == {"track": True, "result_ttl": 60.0}
     assert fields(result_ttl=dt.timedelta(hours=1))["result_ttl"] == 3600.0
@@ -103,6 +105,19 @@ def test_fake_mode_keeps_what_a_job_says_of_itself():
         found = known(jid)
         assert (found.state, found.percent, found.message) == ("complete", 100.0, "half")
         assert found.stored == {"name": "a", "state": "mine"}
+
+
+def test_fake_mode_knows_nothing_of_a_job_whose_push_was_refused_or_that_was_forgotten():
+    once = Answer.set(unique=True)
+    with testing.fake() as jobs:
+        first = str(once.perform_async("a"))
+        assert push_bulk([{"class": "x", "jid": "b", "unique": True, "args": ["a"]}]) == ["b"]
+        refused = {"class": "x", "jid": "c", "unique": True, "args": ["a"]}
+        assert push_bulk([refused]) == [None]
+        assert api.status("c") is None
+        assert (known(first).state, known("b").state) == ("queued", "queued")
+        jobs.clear()
+        assert api.status(first) is None
 
 
 def test_inline_mode_has_the_result_at_once():

@@ -41,6 +41,17 @@ def _tell(payload: dict[str, Any], effect: Effect) -> None:
         )
 
 
+def _push_side(push: Callable[[dict[str, Any]], str | None]) -> Callable[..., str | None]:
+    """Client middleware: only a job that is tracked says so."""
+
+    def saying_yes_or_nothing(payload: dict[str, Any]) -> str | None:
+        if "track" in payload and not record.is_tracked(payload):
+            del payload["track"]
+        return push(payload)
+
+    return saying_yes_or_nothing
+
+
 def _around(perform: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Any, dict[str, Any]], Any]:
     """Server middleware: says that the job works."""
 
@@ -80,6 +91,7 @@ class StatusFeature(Feature):
 
     name = "status"
     options = OPTIONS
+    client_middleware = (_push_side,)
     server_middleware = (_around,)
     concerns = frozenset({"track"})
     listeners = (_listen,)

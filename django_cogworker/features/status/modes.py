@@ -14,6 +14,8 @@ from django_cogworker.payload.failure import error_name, error_text
 
 #: So many jobs are remembered; the oldest are forgotten first.
 REMEMBERED = 10_000
+#: The states that the push writes, which is before it is known whether it is refused.
+WAITING = ("queued", "scheduled")
 
 _boards: WeakKeyDictionary[Transport, Board] = WeakKeyDictionary()
 _making = threading.Lock()
@@ -56,8 +58,17 @@ class Board:
         return result
 
     def of(self, jid: str) -> dict[str, str]:
+        """The fields; none of a job that is said to wait and does not: its push was refused, or it was forgotten."""
         with self._lock:
-            return dict(self._jobs.get(jid, {}))
+            fields = dict(self._jobs.get(jid, {}))
+        if fields.get("state") in WAITING and not _waits(jid):
+            return {}
+        return fields
+
+
+def _waits(jid: str) -> bool:
+    collected: list[dict[str, Any]] = getattr(current_transport(), "jobs", list)()
+    return any(each["jid"] == jid for each in collected)
 
 
 def board() -> Board | None:

@@ -1,4 +1,8 @@
-"""The options `track` and `result_ttl`."""
+"""The options `track` and `result_ttl`.
+
+A `track=False` that was said stands in the payload until the push has asked all features, since some have those jobs
+tracked that say nothing of it. Then it goes: the payloads of jobs that are not tracked have no such field.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ from django_cogworker.jobs.options import Option
 from django_cogworker.parsers import parse_seconds
 
 
-def _track(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("True or False")
+def _track(value: Any) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError("True or False, or None to leave it to the other options")
     return value
 
 
@@ -22,7 +26,7 @@ def _result_ttl(value: Any) -> float | None:
 
 
 OPTIONS = (
-    Option("track", False, _track, lambda value: {"track": True} if value else {}),
+    Option("track", None, _track, lambda value: {} if value is None else {"track": value}),
     Option(
         "result_ttl",
         None,

@@ -10,6 +10,8 @@ the step that ends it, so no reaper looks after it. A TTL ends it where other ha
 | `until_executed` | from the push to the end, retries included | pushes |
 | `while_executing` | from the start to the end | starts: the job waits and tries again |
 
+Unique jobs are tracked (`track` in their payload, for the status feature) unless they say otherwise.
+
 `options.py` what may be said of a job class; `digest.py` the key of a payload; `locks.py` keys, guards and
 effects; `running.py` the locks of the jobs that run here, which are extended while they do.
 """

@@ -36,7 +36,7 @@ _running = Running()
 
 
 def _push_side(push: Callable[[dict[str, Any]], str | None]) -> Callable[..., str | None]:
-    """Gives the payload of a unique job its key."""
+    """Gives the payload of a unique job its key, and has it tracked."""
 
     def with_key(payload: dict[str, Any]) -> str | None:
         if "unique" in payload or "unique_on" in payload or "on_conflict" in payload:
@@ -56,6 +56,7 @@ def _complete(payload: dict[str, Any]) -> None:
     for name, check in checks.items():
         if name in payload:
             payload[name] = _checked(payload[name], name, check)
+    payload.setdefault("track", True)
     given = payload.get("unique_key")
     if given is None or unique_on is not None:
         unique_on = _checked(unique_on, "unique_on", check_unique_on)
