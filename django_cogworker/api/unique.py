@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from django_cogworker.features.unique.locks import name_of, passed_on
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
@@ -49,9 +50,13 @@ def unique_locks(limit: int = 1000) -> list[UniqueLock]:
 def release_lock(key: str) -> bool:
     """Delete the lock with that key, so that the next push (or start) gets it; false where there is none.
 
-    The job that had it is not touched: it still runs.
+    The job that had it is not touched: it still runs. The first of those that wait for it is due at once.
     """
-    return bool(get_store().client.delete(get_store().keys.of("unique", "lock", key)))
+    store = get_store()
+    name = name_of(store.keys, key)
+    had = store.client.exists(name)
+    store.apply([Effect("delete", name), passed_on(store.keys, key)])
+    return bool(had)
 
 
 def _index() -> str:
@@ -71,7 +76,7 @@ def _living(entries: Iterable[str]) -> dict[str, UniqueLock]:
     split = {each: _split(each) for each in entries}
     pipe: Any = get_store().client.pipeline(transaction=False)
     for key, _, _ in split.values():
-        name = keys.of("unique", "lock", key)
+        name = name_of(keys, key)
         pipe.get(name)
         pipe.pttl(name)
     answers = pipe.execute(raise_on_error=False)

@@ -57,12 +57,14 @@ class Place:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Refused:
     """Why a job is not run now. Without a `delay` it is dropped, acknowledged and counted nowhere; with
-    one it waits so many seconds in the scheduled set. `reason` is for the log.
+    one it waits so many seconds in the scheduled set. `reason` is for the log. `effects` belong to the step
+    that files or drops it, before those of `settled`.
     """
 
     outcome: str
     reason: str
     delay: float | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 class Worker(Protocol):

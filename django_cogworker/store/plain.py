@@ -16,6 +16,7 @@ import redis
 
 from django_cogworker.conf import Config
 from django_cogworker.store.keys import Keys
+from django_cogworker.store.plain_effects import PlainEffects, leave_token
 from django_cogworker.store.scripted import (
     HOST_TTL,
     POSTPONE,
@@ -53,6 +54,7 @@ class PlainVerbs:
     def __init__(self, client: redis.Redis, keys: Keys, config: Config) -> None:
         # redis-py types replies as the union of all that any option may give.
         self._client: Any = client
+        self._effects = PlainEffects(client)
         self._keys = keys
         self._dead_max_jobs = config.dead_max_jobs
         self._dead_max_age = config.dead_max_age
@@ -107,13 +109,15 @@ class PlainVerbs:
         pipe = self._client.pipeline(transaction=True)
         if job.at is not None:
             pipe.zadd(self._keys.schedule, {job.payload: job.at})
-            self._leave_token(pipe, self._keys.due_tokens)
+            leave_token(pipe, self._keys.due_tokens)
         else:
             pipe.sadd(self._keys.queues, job.queue)
             self._put(pipe, job.queue, job.priority, job.payload, front=False)
-        for effect in job.effects:
-            self._effect(pipe, effect)
-        return self._first_error(pipe)
+        self._effects.join(pipe, job.effects, job.payload)
+        problem = self._first_error(pipe)
+        if problem is None:
+            self._effects.follow(job.effects)
+        return problem
 
     # Workers.
 
@@ -149,10 +153,13 @@ class PlainVerbs:
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Carry out effects on their own; one that fails does not stop the others."""
+        self._apply(effects)
+
+    def _apply(self, effects: Sequence[Effect], job: bytes | None = None) -> None:
         pipe = self._client.pipeline(transaction=True)
-        for each in effects:
-            self._effect(pipe, each)
+        self._effects.join(pipe, effects, job)
         pipe.execute(raise_on_error=False)
+        self._effects.follow(effects)
 
     def _fetch(self, request: ExchangeRequest, jobs: list[Taken], errors: list[str]) -> None:
         """Add what can be taken to `jobs`, job by job, so that an error loses none."""
@@ -184,11 +191,11 @@ class PlainVerbs:
             self._bury(pipe, payload, now)
         elif payload is not None and settlement.disposition == "front":
             self._put(pipe, settlement.queue, settlement.priority, payload, front=True)
-        for effect in settlement.effects:
-            self._effect(pipe, effect)
+        self._effects.join(pipe, settlement.effects, payload)
         problem = self._first_error(pipe)
         if problem is not None:
             return problem
+        self._effects.follow(settlement.effects)
         if settlement.counter:
             self._count(settlement.counter, 1)
         return 1
@@ -216,7 +223,7 @@ class PlainVerbs:
         if wanted <= len(found) and (
             self._client.llen(names.jobs) or self._client.zcard(names.priority)
         ):
-            self._leave_token(self._client, names.tokens)
+            leave_token(self._client, names.tokens)
 
     def mark_started(self, identity: str, ticket: int) -> bool:
         return True  # what runs is not in Redis here, so a crash never re-runs it
@@ -277,12 +284,12 @@ class PlainVerbs:
                 else:
                     self._bury(pipe, move.payload, time.time())
                 pipe.zrem(source, move.member)
-                for effect in move.effects:
-                    self._effect(pipe, effect)
+                self._effects.join(pipe, move.effects, move.member)
                 try:
                     pipe.execute(raise_on_error=False)
                 except redis.WatchError:
                     continue
+            self._effects.follow(move.effects)
             if not move.queue:
                 self._count("failed", 1)
             return 1
@@ -339,13 +346,13 @@ class PlainVerbs:
                 verdicts.append(str(error))
                 continue
             if found and effects:
-                self.apply(effects)
+                self._apply(effects, member)
             verdicts.append(found)
         return verdicts
 
     def resume(self, queue: str) -> bool:
         was_paused = self._client.srem(self._keys.paused, queue)
-        self._leave_token(self._client, self._keys.queue(queue).tokens)
+        leave_token(self._client, self._keys.queue(queue).tokens)
         return bool(was_paused)
 
     def signal(self, identity: str, command: str) -> bool:
@@ -367,52 +374,12 @@ class PlainVerbs:
             pipe.rpush(names.jobs, payload)
         else:
             pipe.lpush(names.jobs, payload)
-        self._leave_token(pipe, names.tokens)
+        leave_token(pipe, names.tokens)
 
     def _bury(self, pipe: Any, payload: bytes, now: float) -> None:
         pipe.zadd(self._keys.dead, {payload: now})
         pipe.zremrangebyscore(self._keys.dead, "-inf", now - self._dead_max_age)
         pipe.zremrangebyrank(self._keys.dead, 0, -(self._dead_max_jobs + 1))
-
-    def _effect(self, pipe: Any, effect: Effect) -> None:
-        key, args = effect.key, effect.args
-        if effect.op == "hincrby":
-            for field, by in zip(args[::2], args[1::2], strict=True):
-                pipe.hincrby(key, str(field), int(by))
-        elif effect.op == "hset":
-            pairs = [str(each) for each in args]
-            pipe.hset(key, items=pairs)
-        elif effect.op == "hdel":
-            pipe.hdel(key, *(str(each) for each in args))
-        elif effect.op == "advance":
-            had = self._client.hget(key, str(args[0])) or b""
-            if not had.isdigit() or int(had) <= int(args[1]):
-                pairs = [str(each) for each in (*args[:2], *args[3:])]
-                pipe.hset(key, items=pairs)
-                pipe.expire(key, int(args[2]))
-        elif effect.op == "record":
-            members = zip((args[1], *args[5::2]), (args[0], *args[4::2]), strict=True)
-            pipe.zadd(key, {str(member): float(score) for member, score in members})
-            pipe.zremrangebyscore(key, "-inf", f"({args[2]}")
-            pipe.zremrangebyrank(key, 0, -int(args[3]) - 1)
-        elif effect.op == "append":
-            pipe.rpush(key, args[0])
-            pipe.ltrim(key, -int(args[1]), -1)
-        elif effect.op == "expire":
-            pipe.expire(key, int(args[0]))
-        elif effect.op == "delete":
-            pipe.delete(key)
-        elif effect.op == "forget":
-            pipe.zrem(key, *(str(each) for each in args))
-        elif effect.op == "hold":
-            owner = self._client.get(key)
-            if owner is None or owner == str(args[0]).encode():
-                pipe.set(key, str(args[0]), ex=int(args[1]))
-        elif self._client.get(key) == str(args[0]).encode():
-            if effect.op == "delete_if_owner":
-                pipe.delete(key)
-            else:
-                pipe.expire(key, int(args[1]))
 
     def _count(self, field: str, by: int) -> None:
         if not by:
@@ -423,11 +390,6 @@ class PlainVerbs:
         pipe.hincrby(hour, field, by)
         pipe.expire(hour, 90_000)
         pipe.execute(raise_on_error=False)
-
-    @staticmethod
-    def _leave_token(pipe: Any, key: str) -> None:
-        pipe.lpush(key, "1")
-        pipe.ltrim(key, 0, 0)
 
     @staticmethod
     def _first_error(pipe: Any) -> str | None:

@@ -37,7 +37,10 @@ class Plan:
         return place
 
     def effects(self, effects: Sequence[Effect]) -> list[list[Any]]:
-        return [[each.op, self.key(each.key), *map(str, each.args)] for each in effects]
+        return [
+            [each.op, self.key(each.key), *map(self.key, each.others), *map(str, each.args)]
+            for each in effects
+        ]
 
     def guards(self, guards: tuple[Guard, ...]) -> list[list[Any]]:
         return [

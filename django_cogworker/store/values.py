@@ -26,6 +26,11 @@ class Effect:
     score and member, 1,000 at most), `expire` (seconds), `delete` (), `delete_if_owner` (owner),
     `expire_if_owner` (owner, seconds), `hold` (owner, seconds: extend it, or take it anew where nobody
     has it), `forget` (member …: out of what was recorded).
+
+    Three keep a line of jobs that wait in the scheduled set for a key to be free: `enlist` (rank, at most so
+    many, seconds that the line lives) puts the job of the step into it as it is filed now, `delist` () takes it
+    out as it was filed, and `hasten` () makes the first of the line that is still in the set due at once,
+    where the key is free; its `others` are that key, the set, and the tokens that wake a worker.
     """
 
     op: Literal[
@@ -41,9 +46,14 @@ class Effect:
         "expire_if_owner",
         "hold",
         "forget",
+        "enlist",
+        "delist",
+        "hasten",
     ]
     key: str
     args: tuple[str | int, ...] = ()
+    #: Further keys that it touches.
+    others: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

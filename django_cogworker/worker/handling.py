@@ -163,7 +163,7 @@ class Handling:
 
     def _turn_away(self, unit: Unit, payload: dict[str, Any], refused: Refused, run: Run) -> None:
         filed = turned_away(unit, payload, refused)
-        filed.effects = self._settled.of_run(run)
+        filed.effects = refused.effects + self._settled.of_run(run)
         self._desk.settle(unit, filed)
 
     def _judge(self, turn: Turn, error: BaseException) -> Decision | Refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from django_cogworker import DISCARD, Job
@@ -39,6 +40,17 @@ class Alone(Job, unique="while_executing", unique_on=["name"]):
         journal.write(f"started {name}{mark}")
         journal.wait_for_file(name + mark)
         journal.write(f"finished {name}{mark}")
+
+
+class Brief(Job, unique="while_executing", unique_on=["name"]):
+    """Take ten milliseconds; number 0 waits for the file `0` besides."""
+
+    def perform(self, name: str, number: int) -> None:
+        journal.write(f"started {number}")
+        if number == 0:
+            journal.wait_for_file("0")
+        time.sleep(0.01)
+        journal.write(f"finished {number}")
 
 
 class Latest(Job, unique="until_executed", unique_on=["name"], on_conflict="replace"):

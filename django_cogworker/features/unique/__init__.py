@@ -8,7 +8,11 @@ the step that ends it, so no reaper looks after it. A TTL ends it where other ha
 | --- | --- | --- |
 | `until_executing` | from the push to the start | pushes |
 | `until_executed` | from the push to the end, retries included | pushes |
-| `while_executing` | from the start to the end | starts: the job waits and tries again |
+| `while_executing` | from the start to the end | starts: the job waits in line |
+
+A job that waits in line lies in the scheduled set, so it blocks no processor. What frees the lock makes the
+first of the line due in the same step; the step that puts a job into the line does so too where the lock is free
+by then, so that no job misses its turn. A rare look of its own remains, for locks that end by their TTL.
 
 Unique jobs are tracked (`track` in their payload, for the status feature) unless they say otherwise.
 

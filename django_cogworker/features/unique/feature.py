@@ -28,8 +28,8 @@ from django_cogworker.store.keys import Keys
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
 
-#: A job that waits for another one to end tries again after so many seconds: first the one, in the end the other.
-FIRST_LOOK, LAST_LOOK = 1.0, 5.0
+#: A job that waits for another one to end is told; it looks by itself after so many seconds, from the one to the other.
+FIRST_LOOK, LAST_LOOK = 5.0, 15.0
 MAX_KEY = 200
 
 _running = Running()
@@ -110,7 +110,9 @@ class Unique(Feature):
 
     def graduated(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         lock = _lock(payload)
-        return lock.held() if lock is not None and _is_kept_between_runs(lock, payload) else ()
+        if lock is None:
+            return ()
+        return lock.held() if _is_kept_between_runs(lock, payload) else lock.given_up()
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
         lock = _lock(payload)
@@ -122,7 +124,8 @@ class Unique(Feature):
             if refusal is None:
                 return None
             reason = f"job {refusal.holder} runs, and has the lock {lock.key}"
-            return Refused("waiting", reason, _next_look(payload))
+            into_line = lock.awaited(_waits_since(payload))
+            return Refused("waiting", reason, _next_look(), (into_line,))
         client: Any = store.client
         if client.hexists(lock.replaced, lock.jid):
             return Refused("replaced", f"a newer job has taken over its lock {lock.key}")
@@ -137,7 +140,10 @@ class Unique(Feature):
         if run.outcome in ("waiting", "retrying") and lock.held_by_push:
             kept = run.outcome == "waiting" or lock.mode == UNTIL_EXECUTED
             return lock.held(run.delay) if kept else ()
-        return lock.ended()
+        if run.outcome == "waiting":
+            # It may just have been put in line. Where the lock was freed since it was refused, the first goes on.
+            return lock.ended()
+        return (*lock.given_up(), *lock.ended())
 
     def note(self, run: Run) -> Lock | None:
         return _lock(run.payload)
@@ -159,7 +165,7 @@ class Unique(Feature):
 
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         lock = _lock(payload)
-        return () if lock is None else lock.ended()
+        return () if lock is None else (*lock.given_up(), *lock.ended())
 
     def watch(self, context: JobContext) -> Callable[[], None] | None:
         """Has the lock of the running job extended."""
@@ -181,8 +187,17 @@ def _is_kept_between_runs(lock: Lock, payload: dict[str, Any]) -> bool:
     )
 
 
-def _next_look(payload: dict[str, Any]) -> float:
-    """Seconds: the longer the job has waited, the more; jittered, so that many do not come at once."""
-    since = payload.get("created_at")
-    age = time.time() - since if isinstance(since, (int, float)) else 0.0
-    return random.uniform(0.75, 1.0) * min(LAST_LOOK, max(FIRST_LOOK, age / 10))
+def _next_look() -> float:
+    """Seconds; jittered, so that many do not come at once."""
+    return random.uniform(FIRST_LOOK, LAST_LOOK)
+
+
+def _waits_since(payload: dict[str, Any]) -> float:
+    """The moment since which it could have run: its place in line."""
+    known = [payload.get(each) for each in ("created_at", "at")]
+    times = [
+        float(each)
+        for each in known
+        if isinstance(each, (int, float)) and not isinstance(each, bool) and 0 <= each < 1e12
+    ]
+    return max(times, default=time.time())

@@ -4,6 +4,9 @@
   the start; TTL.
 * `unique:replaced:<key>` hash: jid of a job whose lock a newer one took over → when. Such a job is dropped
   when its turn comes. Fields go with their jobs; TTL.
+* `unique:waiters:<key>` sorted set: jobs that found the lock taken at their start (`while_executing`), exactly as
+  they lie in the scheduled set; scored by the moment since which they could have run. Whatever frees the lock
+  makes the first of them due at once. The first `LINE`; TTL.
 * `unique:index` sorted set: `<key> <jid>`, a new line, `<class>`; scored by the moment when the lock ends
   at the latest. Only for those who look; the newest `INDEXED`.
 """
@@ -21,6 +24,8 @@ from django_cogworker.store.values import Effect, Guard
 
 #: So many locks can be listed; further ones work all the same.
 INDEXED = 100_000
+#: So many of those that wait for one lock stand in line; further ones find it free when they look again.
+LINE = 1_000
 #: The lock of a running job outlives its worker by this much more than recovery needs (seconds).
 MARGIN = 120
 #: Recovery may let a job wait before it runs again (seconds).
@@ -50,7 +55,11 @@ class Lock:
 
     @property
     def name(self) -> str:
-        return self.keys.of("unique", "lock", self.key)
+        return name_of(self.keys, self.key)
+
+    @property
+    def waiters(self) -> str:
+        return waiters_of(self.keys, self.key)
 
     @property
     def replaced(self) -> str:
@@ -71,6 +80,14 @@ class Lock:
         if takes:
             return Guard(self.name, self.jid, ttl, "take", self.replaced, through)
         return Guard(self.name, self.jid, ttl, through_run=through)
+
+    def awaited(self, since: float) -> Effect:
+        """The job stands in line from now on."""
+        return Effect("enlist", self.waiters, (f"{since:.6f}", LINE, whole(self.ttl)))
+
+    def given_up(self) -> tuple[Effect, ...]:
+        """The job stands in line no more: it is looked at again, or gone."""
+        return () if self.held_by_push else (Effect("delist", self.waiters),)
 
     def listed(self, wait: float = 0.0) -> Effect:
         now = time.time()
@@ -97,8 +114,22 @@ class Lock:
     def ended(self) -> tuple[Effect, ...]:
         """The job has come to its end."""
         if not self.held_by_push:
-            return self.freed()
+            return (*self.freed(), passed_on(self.keys, self.key))
         return (*self.freed(), Effect("hdel", self.replaced, (self.jid,)))
+
+
+def name_of(keys: Keys, key: str) -> str:
+    return keys.of("unique", "lock", key)
+
+
+def waiters_of(keys: Keys, key: str) -> str:
+    return keys.of("unique", "waiters", key)
+
+
+def passed_on(keys: Keys, key: str) -> Effect:
+    """Where nobody has the lock, the first in line is due at once."""
+    others = (name_of(keys, key), keys.schedule, keys.due_tokens)
+    return Effect("hasten", waiters_of(keys, key), others=others)
 
 
 def whole(seconds: float) -> int:

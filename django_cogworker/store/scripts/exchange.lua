@@ -23,6 +23,7 @@
 -- Order inside: acknowledge first (it frees memory), then move, then fetch; each write before its removal; each item
 -- and each queue on its own. The tickets make a repeat harmless: those already granted are returned, not granted anew.
 -- include: clock
+-- include: token
 -- include: effects
 -- include: queue
 -- include: count
@@ -70,7 +71,7 @@ local function settle(item)
   redis.call('HDEL', workers, item.t, '!' .. item.t, '=' .. item.t)
   if item.c == 'processed' then processed = processed + 1 end
   if item.c == 'failed' then failed = failed + 1 end
-  apply_effects(item.e)
+  apply_effects(item.e, payload)
   return 1
 end
 

@@ -7,6 +7,7 @@
 --       in the set, the payload to write, effects ('' or JSON list)
 -- Returns a list: per job 1 moved, 0 gone (another mover was first), or an error text (postponed).
 -- include: clock
+-- include: token
 -- include: effects
 -- include: queue
 -- include: count
@@ -31,7 +32,7 @@ local function move(base, queue, priority, member, payload, effects)
     return problem
   end
   redis.call('ZREM', KEYS[1], member)
-  if effects ~= '' then apply_effects(cjson.decode(effects)) end
+  if effects ~= '' then apply_effects(cjson.decode(effects), member) end
   return 1
 end
 

@@ -12,6 +12,7 @@
 -- The result is kept under the lane with the number: a repeat after a lost reply gets the same answer and
 -- writes nothing. A lane has one push in flight, so an equal number is always a repeat.
 -- include: clock
+-- include: token
 -- include: effects
 -- include: queue
 
@@ -58,7 +59,7 @@ local function write_guarded(number, extra, kind, base, rank, payload)
     release_guards(guards, before, #guards)
     return problem
   end
-  apply_effects(extra.e or {})
+  apply_effects(extra.e or {}, payload)
   return nil
 end
 

@@ -18,6 +18,7 @@
 -- Judging and moving are one step, so two recoverers cannot both act. The tombstone is set with the first judgement: from
 -- then on the dead one gets no job, and a late packet of it strands nothing.
 -- include: clock
+-- include: token
 -- include: effects
 -- include: queue
 -- include: count
@@ -64,7 +65,7 @@ local function move(item)
   if problem then return problem end
   if item.d == 'retry' or item.d == 'dead' then failed = failed + 1 end
   redis.call('HDEL', workers, item.t, '!' .. item.t, '=' .. item.t)
-  apply_effects(item.e)
+  apply_effects(item.e, payload)
   return 1
 end
 

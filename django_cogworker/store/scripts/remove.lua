@@ -3,6 +3,8 @@
 -- KEYS  1 the queue's list or a sorted set   then keys of effects
 -- ARGV  two a job: the member as it lies there, effects ('' or JSON list)
 -- Returns a list: per job 1 removed, 0 not there (any more), or an error text. O(length) a job in a list.
+-- include: clock
+-- include: token
 -- include: effects
 
 local is_list = redis.call('TYPE', KEYS[1]).ok == 'list'
@@ -16,7 +18,7 @@ for cursor = 1, #ARGV, 2 do
     reply = redis.pcall('ZREM', KEYS[1], ARGV[cursor])
   end
   if type(reply) == 'table' then reply = reply.err end
-  if reply == 1 and ARGV[cursor + 1] ~= '' then apply_effects(cjson.decode(ARGV[cursor + 1])) end
+  if reply == 1 and ARGV[cursor + 1] ~= '' then apply_effects(cjson.decode(ARGV[cursor + 1]), ARGV[cursor]) end
   verdicts[#verdicts + 1] = reply
 end
 return verdicts

@@ -3,7 +3,7 @@
 -- KEYS  1 paused   2 list   3 priority   4 tokens
 -- ARGV  1 queue name
 -- Returns 1 where the queue was paused, else 0.
--- include: queue
+-- include: token
 
 local was_paused = redis.call('SREM', KEYS[1], ARGV[1])
 leave_token(KEYS[4])

@@ -1,5 +1,6 @@
--- effects.lua: what features may have done in the same step as a move of a job. A closed list.
--- An effect is {op, index of its key in KEYS, ...}. One that fails never stops the move: its error is noted.
+-- effects.lua: what features may have done in the same step as a move of a job. A closed list. Needs clock.lua, token.lua.
+-- An effect is {op, index of its key in KEYS, indices of its further keys, ...}. One that fails never stops the move: its
+-- error is noted. `job` is the job of the step as it is filed now (as it was filed, where the step takes it away), or nil.
 -- A guard is {index of its key, owner, ttl in seconds, 'claim', 'take' or 'rises', index of the hash that notes whose it
 -- was when it is taken, or 0}.
 local effect_errors = {}
@@ -40,6 +41,29 @@ local effect_ops = {
     if redis.pcall('GET', key) == effect[3] then note_effect(redis.pcall('EXPIRE', key, effect[4])) end
   end,
   forget = function(key, effect) note_effect(redis.pcall('ZREM', key, unpack(effect, 3))) end,
+  enlist = function(key, effect, job)
+    if not job then return end
+    note_effect(redis.pcall('ZADD', key, effect[3], job))
+    note_effect(redis.pcall('ZREMRANGEBYRANK', key, effect[4], -1))
+    note_effect(redis.pcall('EXPIRE', key, effect[5]))
+  end,
+  delist = function(key, effect, job)
+    if job then note_effect(redis.pcall('ZREM', key, job)) end
+  end,
+  hasten = function(key, effect)
+    local waits_for, set, tokens = KEYS[effect[3]], KEYS[effect[4]], KEYS[effect[5]]
+    if redis.call('EXISTS', waits_for) == 1 then return end
+    while true do
+      local first = redis.pcall('ZPOPMIN', key)
+      if first.err then return note_effect(first) end
+      if #first == 0 then return end
+      local due, now = redis.pcall('ZSCORE', set, first[1]), redis_now()
+      if type(due) == 'string' then
+        if tonumber(due) > now then redis.call('ZADD', set, 'XX', as_score(now), first[1]) end
+        return leave_token(tokens)
+      end
+    end
+  end,
   hold = function(key, effect)
     local owner = redis.pcall('GET', key)
     if owner == effect[3] then
@@ -50,10 +74,10 @@ local effect_ops = {
   end,
 }
 
-local function apply_effects(effects)
+local function apply_effects(effects, job)
   for _, effect in ipairs(effects) do
     local op = effect_ops[effect[1]]
-    if op then op(KEYS[effect[2]], effect) end
+    if op then op(KEYS[effect[2]], effect, job) end
   end
 end
 

@@ -1,4 +1,4 @@
--- queue.lua: how a job lies on a queue. A queue is three keys: list, sorted set of prioritised jobs, tokens.
+-- queue.lua: how a job lies on a queue. A queue is three keys: list, sorted set of prioritised jobs, tokens. Needs token.lua.
 --
 -- Priorities: one band of scores per priority, from 100 (band 0) down to -100 (band 200). Inside a band new jobs
 -- count up from the middle and jobs given back count down, so a band is first in, first out, and exact in a double.
@@ -26,12 +26,6 @@ local function priority_score(key, priority, front)
   if found.err then return nil, found.err end
   if #found == 0 then return low + MIDDLE end
   return tonumber(found[2]) + (front and -1 or 1)
-end
-
--- A token wakes one idle worker. One is enough: who fetches and leaves jobs behind puts one back.
--- A token key of the wrong type only costs promptness, since idle workers look by themselves now and then.
-local function leave_token(key)
-  if redis.pcall('LLEN', key) == 0 then redis.pcall('LPUSH', key, '1') end
 end
 
 -- Puts one job on the queue whose list is KEYS[base]: at the back, or at the front (it runs next).
