@@ -29,7 +29,7 @@ def test_python_code_is_interrupted_at_its_limit_and_the_thread_goes_on(
     jid = jobs.Loop.perform_async("a")
     payload, _ = board.retrying(jid)
     after = next(line for line in journal.lines() if line.startswith("after a "))
-    assert 0.5 <= float(after.split()[-1]) < 1.5
+    assert 0.3 < float(after.split()[-1]) < 1.5  # from a moment after the limit began
     assert payload["error_class"] == TIMEOUT
     assert payload["error_message"] == "The job ran longer than its limit of 0.5 s."
     assert payload["retry_count"] == 1
