@@ -14,8 +14,8 @@ zone's offsets are laid over them here, one stretch of constant offset after the
 from __future__ import annotations
 
 import datetime as dt
-from collections import deque
 from collections.abc import Iterator
+from itertools import islice, takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import croniter
@@ -116,21 +116,33 @@ class Cron:
         return next(self.slots(moment), None)
 
     def newest(self, until: float, after: float | None = None, limit: int = 1) -> list[int]:
-        """The newest slots up to and including that moment, the earliest first, none up to `after`."""
+        """The newest slots up to and including that moment, the earliest first, none up to `after`.
+
+        The stretch that is walked through grows until it holds enough, and is halved where it holds
+        too many: neither a rare line nor a dense one after a long pause takes long.
+        """
         bottom = max(until - HORIZON, 0.0) if after is None else after
-        reach = 60.0
+        most = 2 * limit + 100
+        reach, start = 60.0, max(until - 60.0, bottom)
+        sparse = until
+        dense: float | None = None
         while True:
-            start = max(until - reach, bottom)
-            found: deque[int] = deque(maxlen=limit)
-            count = 0
-            for slot in self.slots(start):
-                if slot > until:
-                    break
-                found.append(slot)
-                count += 1
-            if count >= limit or start <= bottom:
-                return list(found)
-            reach *= 4
+            found = self._between(start, until, most)
+            if len(found) > most:
+                dense = start
+            elif len(found) >= limit or start <= bottom:
+                return found[-limit:]
+            else:
+                sparse = start
+            if dense is not None:
+                start = (dense + sparse) / 2
+            else:
+                reach *= 4
+                start = max(until - reach, bottom)
+
+    def _between(self, after: float, until: float, most: int) -> list[int]:
+        """The slots there; one more than `most` where there are more."""
+        return list(islice(takewhile(lambda slot: slot <= until, self.slots(after)), most + 1))
 
     def _walk(self, wall: dt.datetime) -> croniter[dt.datetime]:
         return croniter(
