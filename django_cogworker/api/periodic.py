@@ -10,6 +10,7 @@ from typing import Any
 from django_cogworker import client
 from django_cogworker.features.periodic import entries
 from django_cogworker.features.periodic.entry import Entry
+from django_cogworker.features.periodic.missed import DISABLED, left_out
 from django_cogworker.features.periodic.records import Records
 from django_cogworker.store.store import get_store
 
@@ -52,7 +53,9 @@ class PeriodicEntry:
 
     def ledger(self) -> list[dict[str, Any]]:
         """The last 50 slots, the newest first: `slot`, `at` (when it was enqueued or given up), and
-        `jid` and `outcome`, or `skipped` with the reason.
+        `jid` and `outcome`, or `skipped` with the reason. More than a few that were skipped together
+        have one line with the newest as `slot`, the `first`, and how many as `count` (`or_more`: true
+        where that is not all).
         """
         return Records().read_ledger(self.name)
 
@@ -63,10 +66,14 @@ class PeriodicEntry:
 
     def enable(self) -> bool:
         """Enqueue its slots again. Of those that came meanwhile the newest alone counts as missed."""
-        records = Records()
-        newest = next(iter(self.entry.cron.newest(_now())), None)
-        if newest is not None and records.client.sismember(records.disabled, self.name):
-            records.raise_to(self.entry, newest - 1)
+        records, now = Records(), _now()
+        if records.client.sismember(records.disabled, self.name):
+            last = records.read_last(self.entry, now)
+            newest = self.entry.cron.newest(now)
+            if last is not None and newest:
+                lines = left_out(self.entry, last, newest[0] - 1, now, DISABLED)
+                if lines:
+                    records.raise_to(self.entry, lines[-1]["slot"], now, lines)
         return bool(records.client.srem(records.disabled, self.name))
 
     def run_now(self) -> str | None:

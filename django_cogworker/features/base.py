@@ -73,6 +73,11 @@ class Worker(Protocol):
     @property
     def identity(self) -> str: ...
 
+    @property
+    def fates_known(self) -> bool:
+        """Whether it has looked for dead workers, and has brought back what they held."""
+        ...
+
     def give_up(self, payload: dict[str, Any], error: BaseException) -> None:
         """Wait no longer for this job (the dict that its run was given): if it still runs when the worker
         ends, it has failed with `error`.
@@ -165,6 +170,12 @@ class Feature:
 
     def counters(self) -> dict[str, int]:
         """Numbers for `cogworker stats`, by the names under which they are shown. May ask Redis."""
+        return {}
+
+    def known_keys(self) -> dict[str, str]:
+        """Keys of this feature, and the type of each (`string`, `hash` …). What has another type is put out
+        of the way. Asked about once a minute.
+        """
         return {}
 
     def attached(self, worker: Worker) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import redis
@@ -43,9 +43,17 @@ class Quarantine:
         self._client: Any = client
         self._keys = keys
 
-    def look(self, queues: Iterable[str], identity: str, host: str) -> list[Misplaced]:
-        """The known keys of the wrong type: three round trips, whatever lies in Redis."""
-        wanted = self._wanted(queues, identity, host)
+    def look(
+        self,
+        queues: Iterable[str],
+        identity: str,
+        host: str,
+        more: Mapping[str, str] | None = None,
+    ) -> list[Misplaced]:
+        """The known keys of the wrong type: three round trips, whatever lies in Redis. `more`: further
+        keys and their types.
+        """
+        wanted = {**self._wanted(queues, identity, host), **(more or {})}
         pipe = self._client.pipeline(transaction=False)
         for key in wanted:
             pipe.type(key)

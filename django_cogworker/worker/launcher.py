@@ -145,6 +145,10 @@ class Launcher:
     def identity(self) -> str:
         return self._membership.identity
 
+    @property
+    def fates_known(self) -> bool:
+        return self._recovery.fates_known
+
     def give_up(self, payload: dict[str, Any], error: BaseException) -> None:
         """Wait no longer, at the end, for the job that runs with this payload."""
         self._manager.give_up(payload, error)

@@ -89,6 +89,8 @@ class Recovery:
         self._next_survey = 0.0
         #: Set while no silent worker's verdict is open: a burst worker waits for that.
         self.decided = threading.Event()
+        #: True once that was so, and all who may be dead could be read.
+        self.fates_known = False
 
     def told(self, loss: Loss, noted: Callable[[], None]) -> None:
         """The supervisor has lost another child; `noted` is called when that stands in Redis."""
@@ -118,6 +120,7 @@ class Recovery:
         self._learn_of_burials()
         recovered = self._act_on_losses()
         if not self._store.reliable:
+            self.fates_known = True
             self.decided.set()  # where scripts are refused, nothing in progress is in Redis
             return recovered
         if time.monotonic() >= self._next_survey:
@@ -173,6 +176,7 @@ class Recovery:
         self._outage.over(wrote=False)
         for each in found.errors:
             self._outage.failed("Looking for dead workers", redis.ResponseError(each))
+            self._surveys = 0
         own = self._membership.identity
         self._neighbours = {
             identity: facts
@@ -197,6 +201,7 @@ class Recovery:
         if undecided:
             self.decided.clear()
         else:
+            self.fates_known = self.fates_known or not found.errors
             self.decided.set()
         return recovered
 

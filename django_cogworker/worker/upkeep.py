@@ -14,6 +14,7 @@ from collections.abc import Callable
 import redis
 
 from django_cogworker.conf import Config
+from django_cogworker.features import registry as features
 from django_cogworker.store.store import Store
 from django_cogworker.worker.identity import Membership, host_facts
 from django_cogworker.worker.outage import Outage
@@ -49,6 +50,7 @@ class Upkeep:
         self._turned = turned
         self._keep = keep
         self._queues = config.read_queues
+        self._key_hooks = features.taking_part("known_keys")
         self._host = host_facts().get("host_id", "")
         #: Who judges the dead sooner looks after the living sooner too.
         self._interval = min(INTERVAL, config.orphan_threshold)
@@ -93,7 +95,9 @@ class Upkeep:
     def put_away_misplaced(self) -> int:
         """Put keys of the wrong type into quarantine; how many."""
         quarantine = self._store.quarantine
-        found = quarantine.look(self._queues, self._membership.identity, self._host)
+        found = quarantine.look(
+            self._queues, self._membership.identity, self._host, self._keys_of_features()
+        )
         count = 0
         for each in found:
             name = quarantine.put_away(each)
@@ -107,3 +111,12 @@ class Upkeep:
                     name,
                 )
         return count
+
+    def _keys_of_features(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for hook in self._key_hooks:
+            try:
+                found.update(hook())
+            except Exception:
+                logger.exception("A feature failed to name its keys.")
+        return found

@@ -141,7 +141,7 @@ class RaiseOdd(Job, retry=False):
 
 
 class Slot(Job, retry=2, tags=["slots"]):
-    """Write down which slot it is for, if any."""
+    """Write down which slot it is for, if any, and its jid."""
 
     def perform(self) -> None:
-        journal.write(f"slot {self.payload.get('slot')}")
+        journal.write(f"slot {self.payload.get('slot')} {self.jid}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
@@ -18,58 +17,26 @@ from django_cogworker.exceptions import UnknownPeriodicEntry
 from django_cogworker.features.base import Run
 from django_cogworker.features.periodic import entries
 from django_cogworker.features.periodic.feature import Periodic
-from django_cogworker.features.periodic.records import LOCK_TTL, Records
+from django_cogworker.features.periodic.records import Records
 from django_cogworker.features.periodic.ticker import Ticker
 from django_cogworker.store.store import get_store
 from tests.project.jobs import Slot
-
-SLOT = "tests.project.jobs.Slot"
-HOURLY = {"job": SLOT, "cron": "0 * * * *"}
+from tests.redis.slots import (
+    HOURLY,
+    LOCKED,
+    SLOT,
+    commands_of_a_quiet_time,
+    jobs,
+    last,
+    missed,
+    newest,
+    slots,
+)
 
 
 @pytest.fixture
 def client(redis_client: Any) -> Any:
     return redis_client
-
-
-@pytest.fixture
-def given(redis_url: str, settings: Any) -> Callable[..., Any]:
-    """Sets the entries; returns the one of a name."""
-
-    def give(**found: Any) -> Any:
-        settings.COGWORKER_PERIODIC = found
-        return entries.find(next(iter(found)))
-
-    return give
-
-
-def jobs() -> list[dict[str, Any]]:
-    """What waits on the default queue, the oldest first."""
-    store = get_store()
-    client: Any = store.client
-    return [
-        json.loads(each)
-        for each in reversed(client.lrange(store.keys.queue("default").jobs, 0, -1))
-    ]
-
-
-def slots() -> list[int]:
-    return [each["slot"] for each in jobs()]
-
-
-def newest(entry: Any, count: int = 1) -> list[int]:
-    return entry.cron.newest(time.time(), limit=count)
-
-
-def missed(entry: Any, count: int = 1) -> list[int]:
-    """As if the last slot that became a job lay so many slots back; those since then."""
-    found = newest(entry, count + 1)
-    get_store().client.set(Records().last(entry), found[0], ex=1000)
-    return found[1:]
-
-
-def last(entry: Any) -> int:
-    return int(Records().client.get(Records().last(entry)))
 
 
 # -- new and missed
@@ -114,36 +81,6 @@ def test_two_that_have_read_the_same_push_one_job(given, monkeypatch):
     assert second._state(entry).last == before
     look(Records(), entry, second._state(entry))
     assert slots() == expected
-
-
-def test_of_many_missed_slots_the_newest_becomes_a_job(given):
-    """Q2-6 SK-6"""
-    entry = given(a=HOURLY)
-    expected = missed(entry, 30)
-    Ticker().tick()
-    assert slots() == expected[-1:]
-    assert last(entry) == expected[-1]
-
-
-def test_missed_slots_can_all_become_jobs_up_to_a_limit(given):
-    """Q2-6"""
-    entry = given(a={**HOURLY, "catch_up": "all", "limit": 4})
-    expected = missed(entry, 30)
-    Ticker().tick()
-    Ticker().tick()
-    assert slots() == expected[-4:]
-
-
-def test_missed_slots_can_be_skipped_and_the_ledger_says_so(given):
-    """Q2-6"""
-    entry = given(a={"job": SLOT, "cron": "0 0 1 1 *", "catch_up": "skip"})
-    expected = missed(entry, 2)
-    Ticker().tick()
-    Ticker().tick()
-    assert jobs() == []
-    (line,) = PeriodicSet()["a"].ledger()
-    assert line["slot"] == expected[-1]
-    assert "catch_up" in line["skipped"]
 
 
 def test_a_changed_cron_line_begins_anew(given):
@@ -211,110 +148,6 @@ def test_an_entry_that_cannot_be_used_is_left_out_and_logged(given, caplog):
     assert "shop.jobs.Gone" in caplog.text
 
 
-# -- unique_run
-
-
-LOCKED = {**HOURLY, "unique_run": True}
-
-
-@pytest.fixture
-def fired(given: Any) -> tuple[Any, dict[str, Any], str]:
-    """An entry with a lock, its job, and the key of the lock."""
-    entry = given(a=LOCKED)
-    missed(entry)
-    Ticker().tick()
-    return entry, jobs()[0], Records().running("a")
-
-
-def test_a_run_is_locked_from_its_push_on(fired, client):
-    """M180 M184"""
-    _, job, lock = fired
-    assert client.get(lock).decode() == job["jid"]
-    assert 0 < client.ttl(lock) <= LOCK_TTL
-
-
-@pytest.mark.parametrize(
-    ("outcome", "delay", "kept"),
-    [
-        ("finished", 0, False),
-        ("dead", 0, False),
-        ("killed", 0, False),
-        ("discarded", 0, False),
-        ("expired", 0, False),
-        ("retrying", 500, True),
-        ("waiting", 30, True),
-    ],
-)
-def test_the_lock_is_freed_by_the_end_and_kept_by_a_retry(fired, client, outcome, delay, kept):
-    """M181 M205"""
-    _, job, lock = fired
-    client.expire(lock, 5)
-    get_store().apply(Periodic().settled(Run(job, outcome, delay=delay)))
-    assert bool(client.exists(lock)) == kept
-    if kept:
-        assert client.ttl(lock) > LOCK_TTL + delay - 5
-    assert PeriodicSet()["a"].ledger()[0]["outcome"] == outcome
-
-
-def test_who_brings_the_job_back_takes_the_lock_again(fired, client):
-    """12.1-3"""
-    _, job, lock = fired
-    feature = Periodic()
-    for effects in (
-        feature.requeued(job),
-        feature.recovered(job, "front"),
-        feature.recovered(job, "schedule"),
-        feature.graduated(job),
-    ):
-        client.delete(lock)
-        get_store().apply(effects)
-        assert client.get(lock).decode() == job["jid"]
-        client.set(lock, "newer", ex=50)
-        get_store().apply(effects)
-        assert client.get(lock) == b"newer", "unless a newer run has it"
-    client.set(lock, job["jid"], ex=50)
-    get_store().apply(feature.removed(job))
-    assert not client.exists(lock)
-    client.set(lock, job["jid"], ex=50)
-    get_store().apply(feature.recovered(job, "dead"))
-    assert not client.exists(lock)
-
-
-def test_a_blocked_slot_waits_for_the_lock_and_is_skipped_after_15_s(given, client):
-    """M201"""
-    entry = given(a=LOCKED)
-    expected = missed(entry)
-    lock = Records().running("a")
-    client.set(lock, "other", ex=100)
-    ticker = Ticker()
-    ticker.tick()
-    ticker.tick()
-    assert jobs() == []
-    assert last(entry) < expected[0]
-    client.delete(lock)
-    ticker.tick()
-    assert slots() == expected
-
-    expected = missed(entry)
-    client.set(lock, "other", ex=100)
-    ticker = Ticker()
-    ticker.tick()
-    assert last(entry) < expected[0]
-    ticker._state(entry).blocked = (expected[0], time.time() - 20)
-    ticker.tick()
-    assert last(entry) == expected[0]
-    assert len(jobs()) == 1
-    assert "had not ended" in PeriodicSet()["a"].ledger()[0]["skipped"]
-
-
-def test_a_job_of_no_entry_has_no_effects():
-    """M204"""
-    feature, job = Periodic(), {"jid": "a", "class": SLOT, "args": []}
-    assert feature.settled(Run(job, "finished")) == ()
-    assert feature.requeued(job) == feature.removed(job) == feature.graduated(job) == ()
-    assert feature.pushed({**job, "periodic": "a", "slot": 1}) is None, "not by a tick"
-
-
 # -- looking and steering
 
 
@@ -327,7 +160,8 @@ def test_the_ledger_has_the_last_fifty_slots(given, client):
     assert [each["outcome"] for each in found] == ["enqueued"] * 3
     assert found[0]["jid"] == jobs()[-1]["jid"]
     for number in range(60):
-        Records().raise_to(entry, 10**10 + number, {"slot": number, "skipped": "so"})
+        line = {"slot": number, "skipped": "so"}
+        assert Records().raise_to(entry, int(time.time()) + number, time.time(), (line,))
     assert client.llen(Records().ledger("a")) == 50
     assert client.ttl(Records().ledger("a")) > 0
 
@@ -397,14 +231,11 @@ def test_the_command_lists_and_steers(given):
         PeriodicSet()["b"]
 
 
-def test_between_two_slots_nothing_is_asked(given, client):
+def test_between_two_slots_nothing_is_asked(given):
     given(a=HOURLY)
     ticker = Ticker()
     ticker.tick()
-    before = client.info("stats")["total_commands_processed"]
-    for _ in range(20):
-        ticker.tick()
-    assert client.info("stats")["total_commands_processed"] - before == 1
+    assert commands_of_a_quiet_time(ticker) == 0
 
 
 def test_every_key_has_an_end_or_a_bound(given, client):

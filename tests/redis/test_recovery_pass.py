@@ -100,10 +100,12 @@ def test_g77_a_registry_of_the_wrong_type_is_told_and_survived(fleet, caplog, ke
     fleet.client.rpush(name, "x")
     recovery = recoverer(fleet.store)
     look(recovery)
+    assert recovery.fates_known is (key == "members"), "it does not count as a look"
     fleet.client.delete(name)
     fleet.silent(OTHER, "b", queue="low")
     recovery._surveys = 0  # also those without any beat
     look(recovery)
+    assert recovery.fates_known
     assert (fleet.queued(), fleet.queued("low")) == (["a"], ["b"])
     assert ("WRONGTYPE" in caplog.text) is (key in ("beats", "holders"))
 
@@ -141,6 +143,7 @@ def test_g78_a_connection_lost_part_way_is_made_up_for_by_the_next_look(
         assert rule.wait()
         wait_until(lambda: fleet.queued() or lost == "lose_request")
         assert not recovery.decided.is_set()
+        assert not recovery.fates_known
         look(recovery)
     finally:
         verbs._client.close()
@@ -148,6 +151,7 @@ def test_g78_a_connection_lost_part_way_is_made_up_for_by_the_next_look(
     assert sorted(fleet.queued()) == ["a", "b", "c"]
     assert fleet.knows(LOST) == fleet.knows(OTHER) == set()
     assert recovery.decided.is_set()
+    assert recovery.fates_known
 
 
 def test_g80_a_worker_without_scripts_recovers_nothing_and_waits_for_no_verdict(settings, fleet):
@@ -157,6 +161,7 @@ def test_g80_a_worker_without_scripts_recovers_nothing_and_waits_for_no_verdict(
     recovery = recoverer(get_store())
     assert look(recovery) == 0
     assert recovery.decided.is_set()
+    assert recovery.fates_known
     assert fleet.held() == 1
 
 

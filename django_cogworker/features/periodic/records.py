@@ -2,7 +2,8 @@
 
 * `periodic:last:<entry>:<digest>` string, 400 days: the last slot that became a job or was given up. The
 digest is of cron line and zone, so another schedule under the same name begins anew.
-* `periodic:running:<entry>` string, 24 h, owner the jid: the run that an entry with `unique_run` waits for.
+* `periodic:running:<entry>` string, owner the jid: the run that an entry with `unique_run` waits for.
+`COGWORKER_UNIQUE_LOCK_TTL` while that waits, the orphan threshold and 120 s more while it runs.
 * `periodic:ledger:<entry>` list: the newest 50 slots as JSON. `periodic:outcomes:<entry>` list: the newest
 200 ends of runs. Both 400 days after the last.
 * `periodic:entries` hash: the entries as the worker that started last knows them, for pages.
@@ -12,20 +13,47 @@ digest is of cron line and zone, so another schedule under the same name begins 
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+import logging
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import redis
 
+from django_cogworker.conf import get_config
 from django_cogworker.features.periodic.entry import Entry
+from django_cogworker.store.quarantine import Misplaced
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import Effect
 
+logger = logging.getLogger("django_cogworker")
+
 LAST_TTL = 400 * 86_400
-#: Longer than any pause in which nobody extends it.
-LOCK_TTL = 86_400
+#: The lock of a running job outlives its worker by this much more than recovery needs (seconds).
+MARGIN = 120
 LEDGER = 50
 OUTCOMES = 200
+#: A last slot that lies further ahead than this is none: only a broken clock, or another hand, wrote it (seconds).
+AHEAD = 86_400
+
+
+def waiting_ttl(wait: float = 0.0) -> int:
+    """Life of the lock of a job that is due in so many seconds, then waits for its turn."""
+    return math.ceil(wait + get_config().unique_lock_ttl)
+
+
+def running_ttl() -> int:
+    """Life of the lock of a job that runs, from the last beat of its worker."""
+    return math.ceil(get_config().orphan_threshold + MARGIN)
+
+
+def slot_in(raw: Any, now: float) -> int | None:
+    """The last slot as Redis has it, or `None` where that can be none."""
+    if not isinstance(raw, (bytes, str)) or not raw.isdigit() or len(raw) > 15:
+        return None
+    slot = int(raw)
+    return slot if slot <= now + AHEAD else None
 
 
 class Records:
@@ -56,13 +84,21 @@ class Records:
     def disabled(self) -> str:
         return self._of("periodic", "disabled")
 
-    def noted(self, name: str, line: dict[str, Any]) -> tuple[Effect, ...]:
-        """Effects that add a line to the ledger."""
+    def types(self, names: Sequence[str]) -> dict[str, str]:
+        """The keys of these entries, and which type each has; without the last slots, which are put right
+        with a line in the ledger: see `begin_anew`.
+        """
+        found = {self.entries: "hash", self.disabled: "set"}
+        for name in names:
+            found[self.running(name)] = "string"
+            found[self.ledger(name)] = found[self.outcomes(name)] = "list"
+        return found
+
+    def noted(self, name: str, lines: Sequence[dict[str, Any]]) -> tuple[Effect, ...]:
+        """Effects that add lines to the ledger."""
         key = self.ledger(name)
-        return (
-            Effect("append", key, (json.dumps(line), LEDGER)),
-            Effect("expire", key, (LAST_TTL,)),
-        )
+        added = [Effect("append", key, (json.dumps(each), LEDGER)) for each in lines]
+        return (*added, Effect("expire", key, (LAST_TTL,)))
 
     def ended(self, name: str, slot: int, jid: str, outcome: str) -> tuple[Effect, ...]:
         """Effects that note how the run of a slot ended."""
@@ -72,28 +108,58 @@ class Records:
             Effect("expire", key, (LAST_TTL,)),
         )
 
+    def read_last(self, entry: Entry, now: float) -> int | None:
+        """The last slot, if there is one that can be."""
+        try:
+            return slot_in(self.client.get(self.last(entry)), now)
+        except redis.ResponseError as error:
+            if is_wrong_type(error):
+                return None
+            raise
+
     def prime(self, entry: Entry, slot: int) -> None:
         """Begin after that slot, unless it has begun."""
         self.client.set(self.last(entry), slot, nx=True, ex=LAST_TTL)
 
-    def raise_to(self, entry: Entry, slot: int, line: dict[str, Any] | None = None) -> bool:
+    def raise_to(
+        self, entry: Entry, slot: int, now: float, lines: Sequence[dict[str, Any]] = ()
+    ) -> bool:
         """Count a slot as dealt with, without a job; false where somebody was first."""
         key = self.last(entry)
 
         def claim(pipe: Any) -> bool:
-            had = pipe.get(key)
+            had = slot_in(pipe.get(key), now)
             pipe.multi()
-            if had is not None and had.isdigit() and int(had) >= slot:
+            if had is not None and had >= slot:
                 return False
             pipe.set(key, slot, ex=LAST_TTL)
-            if line is not None:
+            if lines:
                 ledger = self.ledger(entry.name)
-                pipe.rpush(ledger, json.dumps(line))
+                pipe.rpush(ledger, *map(json.dumps, lines))
                 pipe.ltrim(ledger, -LEDGER, -1)
                 pipe.expire(ledger, LAST_TTL)
             return True
 
         return bool(self.client.transaction(claim, key, value_from_callable=True))
+
+    def begin_anew(self, entry: Entry, slot: int, now: float, line: dict[str, Any]) -> bool:
+        """Put right a last slot that is none; false where somebody else did. What a key of the wrong type
+        holds is kept, as the key guard does it.
+        """
+        key = self.last(entry)
+        found = text(self.client.type(key))
+        if found not in ("string", "none"):
+            copy = self.store.quarantine.put_away(Misplaced(key, "string", found))
+            if copy is not None:
+                logger.error("The key %s was a %s; what it held lies in %s.", key, found, copy)
+        return self.raise_to(entry, slot, now, (line,))
+
+    def keep(self, found: tuple[Entry, ...]) -> None:
+        """Entries that are still there are not forgotten, however seldom they are due."""
+        pipe = self.client.pipeline(transaction=False)
+        for each in found:
+            pipe.expire(self.last(each), LAST_TTL)
+        pipe.execute()
 
     def publish(self, found: tuple[Entry, ...]) -> None:
         """Replace what is published by exactly these entries."""
@@ -122,15 +188,40 @@ class Records:
         pipe = self.client.pipeline(transaction=False)
         pipe.lrange(self.ledger(name), 0, -1)
         pipe.lrange(self.outcomes(name), 0, -1)
-        lines, ends = pipe.execute()
+        lines, ends = map(_elements, pipe.execute(raise_on_error=False))
         by_jid = {}
         for each in ends:
-            _, jid, outcome = text(each).split(" ", 2)
+            _, _, end = text(each).partition(" ")
+            jid, _, outcome = end.partition(" ")
             by_jid[jid] = outcome
         found = []
         for each in reversed(lines):
-            line = cast("dict[str, Any]", json.loads(each))
+            line = _line(each)
+            if line is None:
+                continue
             if line.get("jid"):
                 line["outcome"] = by_jid.get(line["jid"], "enqueued")
             found.append(line)
         return found
+
+
+def is_wrong_type(reply: Any) -> bool:
+    return isinstance(reply, redis.ResponseError) and "WRONGTYPE" in str(reply)
+
+
+def _elements(reply: Any) -> list[bytes]:
+    """Of a list; none where the key has another type."""
+    if is_wrong_type(reply):
+        return []
+    if isinstance(reply, Exception):
+        raise reply
+    found: list[bytes] = reply
+    return found
+
+
+def _line(raw: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) else None
