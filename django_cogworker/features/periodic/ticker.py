@@ -40,9 +40,9 @@ logger = logging.getLogger("django_cogworker")
 
 #: A slot of an entry that was watched all the time is on time for so long (seconds).
 WATCHED = 5.0
-#: So late may a slot be that nobody was there for, and count as on time.
+#: So late may any slot be, and count as on time: somebody else may be about to claim it.
 PUNCTUAL = 10.0
-#: Slots on time that one look takes up, of an entry that was watched.
+#: Slots on time that one look takes up.
 MOST = 100
 #: A slot that is blocked is tried for so long.
 PATIENCE = 15.0
@@ -186,14 +186,10 @@ class Ticker:
         """The slots since the last one. Those that came while this process watched are on time, also
         where they are still blocked; an entry that fails is watched too, but has no backlog.
         """
-        watched = now - state.looked_at <= WATCHED + state.pause
-        if not watched:
+        if now - state.looked_at > WATCHED + state.pause:
             state.since = now - PUNCTUAL
-        found = plan(entry, last, state.since, now, MOST if watched and not state.pause else 1)
-        if not watched and found.wanted:
-            state.since = max(state.since, found.wanted[-1] - 1)
         state.looked_at = now
-        return found
+        return plan(entry, last, state.since, now, 1 if state.pause else MOST)
 
     def _locks_are_sure(self) -> bool:
         """Whether a lock that is not there means that no run goes on. Not waited for without end: what a
