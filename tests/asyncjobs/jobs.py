@@ -16,6 +16,7 @@ from django.db.backends.signals import connection_created
 from django.utils import translation
 
 from django_cogworker import Job, current_job
+from django_cogworker.exceptions import NoJobContext
 from django_cogworker.signals import job_finished, job_started
 from tests.project import journal
 
@@ -54,6 +55,26 @@ class SyncWaits(Job, queue="hooks"):
         journal.write(f"started {name}")
         journal.wait_for_file(name)
         journal.write(f"finished {name}")
+
+
+class PushesCoroutine(Job):
+    """Waits for a file and pushes a coroutine, which pushes one of these, so many times in all."""
+
+    def perform(self, name: str, more: int) -> None:
+        journal.write(f"started {name} {more}")
+        journal.wait_for_file(f"{name} {more}")
+        journal.write(f"finished {name} {more}")
+        if more:
+            PushesSync.perform_async(name, more - 1)
+
+
+class PushesSync(Job, queue="hooks"):
+    async def perform(self, name: str, more: int) -> None:
+        journal.write(f"started {name} {more}")
+        await file(f"{name} {more}")
+        journal.write(f"finished {name} {more}")
+        if more:
+            await PushesCoroutine.aperform_async(name, more - 1)
 
 
 class Fails(Job, queue="hooks", retry=1):
@@ -152,6 +173,12 @@ class Leaks(Job, queue="hooks"):
         journal.write(f"{name} has {mark.get()}")
 
 
+class LeaksAndLingers(Leaks):
+    """One receiver says whether it sees a job before this one has begun; another waits for a file when its end is
+    known already.
+    """
+
+
 class Blocks(Job, queue="hooks"):
     async def perform(self, name: str) -> None:
         journal.write(f"blocking {name}")
@@ -193,3 +220,20 @@ def noting(sender: Any, **named: Any) -> None:
 
 job_started.connect(noting, sender=Where)
 job_finished.connect(noting, sender=Where)
+
+
+def looking(payload: dict[str, Any], **named: Any) -> None:
+    try:
+        journal.write(f"{payload['args'][0]} begins within {current_job().payload['args'][0]}")
+    except NoJobContext:
+        journal.write(f"{payload['args'][0]} begins within none")
+
+
+def lingering(payload: dict[str, Any], **named: Any) -> None:
+    name = payload["args"][0]
+    journal.write(f"lingers {name}")
+    journal.wait_for_file(f"end {name}")
+
+
+job_started.connect(looking, sender=LeaksAndLingers)
+job_finished.connect(lingering, sender=LeaksAndLingers)

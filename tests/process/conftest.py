@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
 from tests.process.odd import Board
+from tests.support.worker import ROOT
 
 
 @pytest.fixture
@@ -24,3 +29,21 @@ def no_renames(redis_client: redis.Redis) -> Iterator[None]:
     client.execute_command("ACL", "SETUSER", "default", "-rename")
     yield
     client.execute_command("ACL", "SETUSER", "default", "+rename")
+
+
+@pytest.fixture
+def database(tmp_path: Path, journal: object) -> dict[str, str]:
+    """A file with the tables; what a worker needs in its environment."""
+    env = {"COGWORKER_TEST_DB": str(tmp_path / "db.sqlite3")}
+    subprocess.run(
+        [sys.executable, "-m", "django", "migrate", "-v0"],
+        env={
+            **os.environ,
+            **env,
+            "DJANGO_SETTINGS_MODULE": "tests.project.settings",
+            "COGWORKER_REDIS_URL": "redis://localhost:1/0",
+            "PYTHONPATH": str(ROOT),
+        },
+        check=True,
+    )
+    return env

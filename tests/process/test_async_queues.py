@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from functools import partial
-from typing import Any
 
 import pytest
 
 from tests.asyncjobs import jobs
+from tests.process.coroutines import CONF, start
 from tests.process.odd import KEYS, Board
 from tests.project.jobs import Append, Wait
-from tests.settings import INSTALLED_APPS
 from tests.support.project import Journal
 from tests.support.waiting import wait_until
-from tests.support.worker import ROOT, WorkerProcess
+from tests.support.worker import WorkerProcess
 
-CONF: dict[str, Any] = {
-    "INSTALLED_APPS": [*INSTALLED_APPS, "tests.asyncjobs"],
-    "COGWORKER_ASYNC_QUEUES": ["hooks"],
-}
-#: Longer than the watchdog's own patience makes no sense in a test.
 HELPED = "tests.asyncjobs.jobs.around"
-
-
-@pytest.fixture
-def database(tmp_path, journal) -> dict[str, str]:
-    """A file with the tables; what a worker needs in its environment."""
-    env = {"COGWORKER_TEST_DB": str(tmp_path / "db.sqlite3")}
-    subprocess.run(
-        [sys.executable, "-m", "django", "migrate", "-v0"],
-        env={
-            **os.environ,
-            **env,
-            "DJANGO_SETTINGS_MODULE": "tests.project.settings",
-            "COGWORKER_REDIS_URL": "redis://localhost:1/0",
-            "PYTHONPATH": str(ROOT),
-        },
-        check=True,
-    )
-    return env
-
-
-def start(start_worker: Any, *args: str, **conf: Any) -> WorkerProcess:
-    env = conf.pop("env", None)
-    worker: WorkerProcess = start_worker("-c", "2", *args, conf={**CONF, **conf}, env=env)
-    return worker
 
 
 @pytest.mark.parametrize("middleware", [[], [HELPED]], ids=["bare", "with middleware"])
@@ -205,6 +172,28 @@ def test_nothing_leaks_from_one_job_to_the_next(start_worker, journal):
         "a none en-us",
         "b none en-us",
         "c none en-us",
+    ]
+
+
+def test_a_job_that_starts_at_the_end_of_another_finds_nothing_of_it(start_worker, journal, board):
+    """The second waits in the hand while receivers of the first one's end are still called: the slot passes from
+    one to the other without the loop's being woken.
+    """
+    start(start_worker, COGWORKER_ASYNC_CONCURRENCY=1)
+    jobs.LeaksAndLingers.perform_async("0")
+    for number in range(5):
+        journal.wait_for(f"lingers {number}")
+        jobs.LeaksAndLingers.perform_async(str(number + 1))
+        wait_until(lambda: board.in_progress() == 1 and not board.queue("hooks"))
+        assert journal.lines()[-1] == f"lingers {number}"
+        journal.release(f"end {number}")
+    journal.wait_for("lingers 5")
+    journal.release("end 5")
+    found = [each for each in journal.lines() if not each.startswith("lingers ")]
+    assert found == [
+        f"{number} {what}"
+        for number in range(6)
+        for what in ("begins within none", "none en-us", f"has {number}")
     ]
 
 
