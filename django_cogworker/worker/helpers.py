@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -24,6 +25,20 @@ from django_cogworker.worker.threads import start_thread
 IDLE = 30.0
 
 Outcome = tuple[Any, BaseException | None]
+
+
+class Caller:
+    """A job on the loop, as `SyncThread` knows it."""
+
+    __slots__ = ("has_called",)
+
+    def __init__(self) -> None:
+        #: It has called something by `sync_to_async`, and may be in the midst of it: rows are read in many calls.
+        self.has_called = False
+
+
+#: The job whose code this is. Tasks that it starts have it, too.
+caller: ContextVar[Caller | None] = ContextVar("cogworker_caller", default=None)
 
 
 class Helpers:
@@ -118,17 +133,21 @@ class SyncThread(Executor):
                 future.set_result(result)
 
         self._used = True
+        job = caller.get()
+        if job is not None:
+            job.has_called = True
         self._work.put(work)
         if not self._started:
             self._started = True
             start_thread("loop-sync", self._loop)
         return future
 
-    def tidy(self, jid: str) -> None:
-        """A job has ended: tidy up after it, if anything was called since the last time."""
-        if self._used:
+    def tidy(self, jid: str, job: Caller, others: Iterable[Caller]) -> None:
+        """A job has ended: tidy up after it, if it or anybody has called since the last time. `others` still run."""
+        if self._used or job.has_called:
             self._used = False
-            self._work.put(lambda: _tidied(jid))
+            shared = any(each.has_called for each in others)
+            self._work.put(lambda: _tidied(jid, shared))
 
     def end(self) -> None:
         self._work.put(None)
@@ -141,6 +160,6 @@ class SyncThread(Executor):
             surroundings.thread_ends()
 
 
-def _tidied(jid: str) -> None:
-    surroundings.tidy(jid)
-    surroundings.before_job()
+def _tidied(jid: str, shared: bool) -> None:
+    surroundings.tidy(jid, shared=shared)
+    surroundings.before_job(shared=shared)

@@ -24,7 +24,7 @@ from asgiref.sync import AsyncToSync
 from django_cogworker.worker.hand import Hand, Unit
 from django_cogworker.worker.handling import Desk, Handling, Turn, Unreadable
 from django_cogworker.worker.health import Health
-from django_cogworker.worker.helpers import Helpers, SyncThread
+from django_cogworker.worker.helpers import Caller, Helpers, SyncThread, caller
 from django_cogworker.worker.loop_runner import LoopRunner
 from django_cogworker.worker.orphans import runs_alone
 from django_cogworker.worker.threads import start_thread
@@ -41,12 +41,13 @@ class LoopDesk(Desk, Protocol):
     def pass_on(self, unit: Unit) -> None: ...
 
 
-class _Run:
+class _Run(Caller):
     """One job on the loop."""
 
     __slots__ = ("interrupted", "name", "task")
 
     def __init__(self) -> None:
+        super().__init__()
         self.name = ""
         #: Runs the job's own code now.
         self.task: asyncio.Task[Any] | None = None
@@ -171,9 +172,9 @@ class Loop:
                 return
             self._free.pop()
             run = self._runs[place] = _Run()
-            task = self._events.create_task(
-                self._attend(place, unit, run), context=self._context.copy()
-            )
+            context = self._context.copy()
+            context.run(caller.set, run)
+            task = self._events.create_task(self._attend(place, unit, run), context=context)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -221,7 +222,7 @@ class Loop:
                 return unit.given_up
             turn.problem = error
         turn.ends()
-        self._sync.tidy(turn.jid)
+        self._sync.tidy(turn.jid, run, [each for each in self._runs.values() if each is not run])
         if handling.may_block_at_end(turn):
             await self._helpers.run(partial(handling.ended, turn))
         else:

@@ -4,6 +4,9 @@ Database connections that are broken or too old are closed before and after the 
 that used them; the query log of `DEBUG` is emptied; a language or time zone that the job activated
 does not leak into the next one. A transaction that a job left open is rolled back with a warning:
 the next job would otherwise run inside it.
+
+Coroutines of the loop share a thread and its connections. What is only too old is left to those that still
+run and have used it: one may be reading rows from it.
 """
 
 from __future__ import annotations
@@ -11,20 +14,32 @@ from __future__ import annotations
 import logging
 
 from django.db import connections, reset_queries
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone, translation
 
 logger = logging.getLogger("django_cogworker")
 
 
-def before_job() -> None:
+def before_job(*, shared: bool = False) -> None:
     initialized = connections.all(initialized_only=True)
     if initialized:
         reset_queries()
         for each in initialized:
-            each.close_if_unusable_or_obsolete()
+            _close_if_done(each, shared)
 
 
-def after_job(jid: str) -> None:
+def _close_if_done(connection: BaseDatabaseWrapper, shared: bool) -> None:
+    """Where other jobs are in the midst of using it (`shared`), no age is too old."""
+    close_at = connection.close_at
+    if shared:
+        connection.close_at = None
+    try:
+        connection.close_if_unusable_or_obsolete()
+    finally:
+        connection.close_at = close_at
+
+
+def after_job(jid: str, *, shared: bool = False) -> None:
     translation.deactivate()
     timezone.deactivate()
     for each in connections.all(initialized_only=True):
@@ -42,13 +57,13 @@ def after_job(jid: str) -> None:
             each.run_on_commit = []
             each.close()
         else:
-            each.close_if_unusable_or_obsolete()
+            _close_if_done(each, shared)
 
 
-def tidy(jid: str) -> None:
+def tidy(jid: str, *, shared: bool = False) -> None:
     """`after_job`; what goes wrong there is logged and not raised."""
     try:
-        after_job(jid)
+        after_job(jid, shared=shared)
     except Exception:
         logger.exception("Tidying up after job %s failed.", jid, extra={"jid": jid})
 
