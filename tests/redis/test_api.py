@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import find_spec
+
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -50,3 +53,17 @@ def test_clear_asks_and_says_so_where_nobody_can_answer(redis_client, monkeypatc
     with pytest.raises(CommandError, match="say --yes"):
         call_command("cogworker", "clear", "default")
     assert Queue("default").size == 1
+
+
+def test_the_command_shows_the_counters_and_those_of_the_features_that_are_there(redis_url, capsys):
+    """Also run where a feature's folder is gone: what it would have counted is not shown then."""
+    Append.perform_async("a")
+    core = {"processed": 0, "failed": 0, "enqueued": 1, "scheduled": 0, "retrying": 0, "dead": 0}
+    counted = {"expired": 0} if find_spec("django_cogworker.features.expiry") else {}
+    call_command("cogworker", "stats", "--json")
+    assert json.loads(capsys.readouterr().out) == {**core, "queues": {"default": 1}, **counted}
+    call_command("cogworker", "stats")
+    lines = capsys.readouterr().out.splitlines()
+    assert [each.split() for each in lines] == [
+        [name, str(number)] for name, number in {**core, **counted}.items()
+    ]

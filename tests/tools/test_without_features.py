@@ -19,7 +19,12 @@ from django_cogworker.features import registry
 ROOT = Path(__file__).resolve().parents[2]
 FEATURES = sorted(path.split(".")[2] for path in registry.FEATURES)
 #: The core's tests that are run without one feature, and without any.
-FEW = ["tests/redis/test_exchange.py", "tests/unit/test_features.py", "tests/redis/test_seams.py"]
+FEW = [
+    "tests/redis/test_exchange.py",
+    "tests/unit/test_features.py",
+    "tests/redis/test_seams.py",
+    "tests/redis/test_api.py",
+]
 MANY = [
     *FEW,
     "tests/redis/test_push.py",
@@ -34,7 +39,6 @@ MANY = [
     # A feature's own names are among the public ones.
     "--deselect=tests/unit/test_jobs.py::test_the_public_names",
 ]
-
 pytestmark = pytest.mark.timeout(300)
 
 
