@@ -98,3 +98,26 @@ class Reads(Job, queue="hooks"):
                 journal.write(f"reading {name}")
                 await file(name)
         journal.write(f"read {name} {seen}")
+
+
+class Answers(Job, queue="hooks", unique="until_executed", track=True, result_ttl=600, retry=1):
+    """Says how far it is, waits for a file, and gives back what it got."""
+
+    @classmethod
+    def retry_in(cls) -> float:
+        return 0.05
+
+    async def perform(self, name: str) -> dict[str, str]:
+        self.at(50, "half")
+        self.store(mark=name)
+        journal.write(f"started {name} {self.attempt}")
+        await file(name)
+        return {"name": name}
+
+
+class EndsWhenCancelled(Job, queue="hooks", unique="until_executed", track=True):
+    async def perform(self, name: str) -> None:
+        journal.write(f"started {name}")
+        while True:
+            self.at(10)
+            await asyncio.sleep(0.01)

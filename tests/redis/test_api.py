@@ -8,8 +8,10 @@ from importlib.util import find_spec
 import pytest
 from django.core.management import CommandError, call_command
 
-from django_cogworker.api import Queue, Stats, all_queues
+from django_cogworker.api import ProcessSet, Queue, Stats, all_queues
 from tests.project.jobs import Append, AppendLater
+from tests.redis.test_basic_mode import working
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -67,3 +69,30 @@ def test_the_command_shows_the_counters_and_those_of_the_features_that_are_there
     assert [each.split() for each in lines] == [
         [name, str(number)] for name, number in {**core, **counted}.items()
     ]
+
+
+def test_n220_a_paused_queue_pauses_no_other_and_goes_on_when_it_is_resumed(
+    redis_url, settings, journal
+):
+    """N220"""
+    settings.COGWORKER_QUEUES = ["default", "low"]
+    assert Queue("low").pause()
+    with working():
+        AppendLater.perform_async("later")
+        Append.perform_async("a")
+        journal.wait_for("a")
+        assert [(each.name, each.paused, each.size) for each in all_queues()] == [
+            ("default", False, 0),
+            ("low", True, 1),
+        ]
+        assert Queue("low").resume()
+        journal.wait_for("later")
+    assert not Queue("low").paused
+
+
+def test_n221_a_worker_is_listed_with_what_it_runs_until_it_stops(redis_url, settings, journal):
+    """N221"""
+    with working() as launcher:
+        (process,) = wait_until(lambda: list(ProcessSet()))
+        assert (process.identity, process.busy, process.is_quiet) == (launcher.identity, 0, False)
+    assert list(ProcessSet()) == []

@@ -29,6 +29,7 @@ from django_cogworker.store.values import Effect
 from tests.followed.jobs import Answer, ClaimCancelled, Followed, FollowedWait, Unkept
 from tests.project.jobs import Append
 from tests.redis.test_basic_mode import working
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("redis_url", "journal")
 
@@ -94,6 +95,18 @@ def test_n210_a_failure_is_retrying_then_complete_or_dead():
         assert (found.state, found.attempt, found.error_class) == ("complete", 2, "")
         dead = api.wait(str(Followed.set(retry=1).perform_async("b", 9)), 10)
     assert (dead.state, dead.error_class, dead.error_message) == ("dead", "ValueError", "b fails")
+
+
+def test_n210_one_that_waits_for_its_retry_says_when_and_why(monkeypatch):
+    """N210"""
+    monkeypatch.setattr(Followed, "retry_in", classmethod(lambda cls, *args: 600.0))
+    with working():
+        jid = Followed.perform_async("a", 9)
+        wait_until(lambda: known(jid).state == "retrying")
+    found = known(jid)
+    assert (found.error_class, found.error_message) == ("ValueError", "a fails")
+    assert found.due is not None
+    assert 500 < found.due - time.time() <= 600
 
 
 def test_a_running_job_names_its_worker(journal):
