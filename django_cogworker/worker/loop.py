@@ -35,6 +35,8 @@ logger = logging.getLogger("django_cogworker.jobs")
 TICK = 1.0
 #: A tick that is later than this is told (seconds).
 LATE = 1.0
+#: Without a tick for so long after its time, the loop stands still (seconds).
+STILL = 5.0
 
 
 class LoopDesk(Desk, Protocol):
@@ -105,6 +107,11 @@ class Loop:
     def wake(self) -> None:
         """There is something in the hand."""
         self._events.call_soon_threadsafe(self._fill)
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether something blocks it for longer than a busy machine would."""
+        return time.monotonic() - self._due > STILL
 
     def interrupt(self, patience: float) -> None:
         """Cancel what runs, and wait for it to end, `patience` seconds at the most."""

@@ -144,7 +144,18 @@ class Manager:
     @property
     def awaited(self) -> int:
         """How many running jobs are to be waited for."""
-        return sum(unit.overdue is None for unit in self._running())
+        return sum(
+            unit.overdue is None
+            for hand in self._hands
+            if not self._is_held_up(hand)
+            for unit in list(hand.running.values())
+        )
+
+    def _is_held_up(self, hand: Hand) -> bool:
+        """Whether nothing in there comes to an end any more: a job that was given up has the loop to itself."""
+        if self._loop is None or hand is self.hand or not self._loop.stands_still:
+            return False
+        return any(unit.overdue is not None for unit in list(hand.running.values()))
 
     @property
     def may_end(self) -> bool:

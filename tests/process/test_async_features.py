@@ -67,7 +67,7 @@ def test_a_coroutine_that_holds_up_the_loop_beyond_its_limit_is_shown_and_its_wo
     start_worker, journal, board
 ):
     """DR-4, HU-10: nothing can interrupt it, so no slot is lost in silence, nor are the jobs beside it."""
-    worker = start(start_worker, COGWORKER_TIMEOUT_GRACE=0.5, COGWORKER_SHUTDOWN_TIMEOUT=1)
+    worker = start(start_worker, COGWORKER_TIMEOUT_GRACE=0.5)
     waits = jobs.Waits.perform_async("w")
     journal.wait_for("started w")
     jid = jobs.Blocks.set(timeout=0.3).perform_async("b")
@@ -80,8 +80,7 @@ def test_a_coroutine_that_holds_up_the_loop_beyond_its_limit_is_shown_and_its_wo
     worker.wait_for_line("Quiet: running jobs go on")
     journal.release("s")
     journal.wait_for("finished s")
-    # The other coroutine cannot go on in there: it is put back by the stop.
-    worker.signal(15)
+    # The other coroutine cannot go on in there: it is not waited for, and goes back.
     assert worker.wait(20) == 0
     assert board.retrying(jid)[0]["error_class"].endswith("JobTimeout")
     assert [each["jid"] for each in board.queue("hooks")] == [waits]
