@@ -1,4 +1,4 @@
-"""The fetcher of a worker: `worker/fetch/fetcher.py`. It has one exchange under way at a time.
+"""The fetcher of a worker: `worker/fetch/`. It has one exchange under way at a time.
 
 A call without an answer is made anew, with the same first ticket; what it had asked for is
 remembered as uncertain. An answer under a tombstone makes the worker start over under a new

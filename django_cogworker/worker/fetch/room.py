@@ -7,15 +7,18 @@ from getting jobs. Tickets come from one sequence for both.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from django_cogworker.parsers import QueueWeight
 from django_cogworker.worker.fetch.ordering import Ordering
 from django_cogworker.worker.fetch.rate import Rate
-from django_cogworker.worker.hand import Hand
+from django_cogworker.worker.hand import Hand, Unit
 
 #: The most that one call fetches: a script can only handle so many values at once.
 MOST_FETCHED = 1000
+#: No job waits longer than this for a processor; then it is given back (seconds).
+HOLD = 0.05
 
 
 class Room:
@@ -60,6 +63,25 @@ class Room:
         allowance = self.rate.allowance() if self._ahead else 0
         room = self.capacity + allowance - self.unfinished
         return max(0, min(room, MOST_FETCHED))
+
+    @property
+    def deadline(self) -> float | None:
+        """Until when (monotonic) the first that nobody has taken may wait, or `None`."""
+        oldest = self.hand.oldest_offer()
+        return None if oldest is None else oldest + HOLD
+
+    def turn_back(self, *, may_fetch: bool) -> list[Unit]:
+        """What nobody has taken, where one of it waits too long or fetching has ended.
+
+        All of it at once: what came after a job that waits too long would wait no less, and given
+        back on its own it would overtake that one.
+        """
+        if may_fetch:
+            oldest = self.hand.oldest_offer()
+            if oldest is None or time.monotonic() - oldest < HOLD:
+                return []
+            self.rate.misjudged()
+        return self.hand.withdraw()
 
     def leaves(self) -> None:
         """One of its jobs has come to an end."""
