@@ -14,12 +14,13 @@ from typing import Any
 
 import redis
 
+from django_cogworker.store.plain.transaction import leave_token
 from django_cogworker.store.values import Effect
 
 logger = logging.getLogger("django_cogworker")
 
 
-class PlainEffects:
+class Effects:
     """Carries them out by single commands."""
 
     def __init__(self, client: Any) -> None:
@@ -41,6 +42,13 @@ class PlainEffects:
                 self._hasten(each)
             except (redis.RedisError, OSError) as error:
                 logger.warning("A job that waits for %s was not woken: %s.", each.others[0], error)
+
+    def apply(self, effects: Sequence[Effect], job: bytes | None = None) -> None:
+        """Carry out effects on their own; one that fails does not stop the others."""
+        pipe = self._client.pipeline(transaction=True)
+        self.join(pipe, effects, job)
+        pipe.execute(raise_on_error=False)
+        self.follow(effects)
 
     def _join(self, pipe: Any, effect: Effect, job: bytes | None) -> None:
         key, args = effect.key, effect.args
@@ -110,9 +118,3 @@ class PlainEffects:
                 self._client.zadd(waiting, {first[0]: now}, xx=True)
             leave_token(self._client, tokens)
             return
-
-
-def leave_token(pipe: Any, key: str) -> None:
-    """Wake one idle worker."""
-    pipe.lpush(key, "1")
-    pipe.ltrim(key, 0, 0)
