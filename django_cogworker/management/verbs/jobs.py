@@ -1,0 +1,66 @@
+"""Single jobs by their jid: find one, cancel one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from django_cogworker.api import find_job
+from django_cogworker.management.verbs.base import ReadingVerb, Verb
+
+
+class Find(ReadingVerb):
+    name = "find"
+    help = "Where a job is."
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        parser.add_argument("jid")
+        parser.add_argument(
+            "--seconds", type=float, default=10.0, help="How long to look. Default: 10."
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        found = find_job(options["jid"], budget=options["seconds"])
+        if options["json"]:
+            self._write(json.dumps({**dataclasses.asdict(found), "found": bool(found)}))
+        elif found:
+            told = dataclasses.asdict(found)
+            for name in ("state", "place", "queue", "worker", "at"):
+                if told[name]:
+                    self._write(f"{name:<8}{told[name]}")
+        if not found:
+            how_far = "everywhere" if found.everywhere else f"at {found.looked_at} entries"
+            raise CommandError(
+                f"Job {found.jid} was not found; it was looked for {how_far}."
+                + ("" if found.everywhere else " Give it more time: --seconds.")
+            )
+
+
+class Cancel(Verb):
+    name = "cancel"
+    help = "Take a waiting job away, or ask the running one to end."
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        parser.add_argument("jid")
+        parser.add_argument(
+            "--force", action="store_true", help="Interrupt the running one, as at a time limit."
+        )
+
+    def run(self, options: dict[str, Any]) -> None:
+        try:
+            from django_cogworker.api import cancel
+        except ImportError:
+            raise CommandError("The feature that cancels jobs is not there.") from None
+        said = {
+            "removed": "Removed: it was waiting.",
+            "asked": "Asked: the worker that runs it, or comes to it, knows.",
+            "ended": "It is over already.",
+        }
+        self._write(said[cancel(options["jid"], force=options["force"])])
