@@ -15,7 +15,7 @@ from django_cogworker.features.base import Feature
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
 from django_cogworker.worker import surroundings
-from django_cogworker.worker.recovery import BATCH
+from django_cogworker.worker.rescue import BATCH
 from django_cogworker.worker.supervision import Loss
 from tests.redis.lost import LOST, Fleet, look, payload, recoverer
 from tests.support.proxy import RedisProxy
