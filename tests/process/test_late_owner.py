@@ -112,6 +112,18 @@ def freeze_at(proxy: Any, name: str) -> Callable[[], bool]:
     return lambda: bool(seen)
 
 
+@pytest.fixture
+def start_behind_proxy(start_worker, make_proxy, redis_url):
+    """Start a worker whose packets can be held back: it, its identity, its proxy."""
+
+    def start(*args: str) -> tuple[Any, str, Any]:
+        proxy = make_proxy(redis_url)
+        worker = start_worker(*args, conf=QUICK, url=proxy.url)
+        return worker, ready(worker), proxy
+
+    return start
+
+
 def bury(start_worker: Any, board: Any, identity: str) -> Any:
     """Another worker takes it for dead; that one is returned."""
     other = start_worker("-c", "1", conf=QUICK)
@@ -125,12 +137,10 @@ def bury(start_worker: Any, board: Any, identity: str) -> Any:
 
 
 def test_a_fetch_that_arrives_after_the_burial_strands_nothing(
-    start_worker, journal, board, redis_url, make_proxy
+    start_worker, start_behind_proxy, journal, board
 ):
     """The packet is on its way while others take its sender for dead; then a job comes, then it."""
-    proxy = make_proxy(redis_url)
-    late = start_worker("-c", "2", conf=QUICK, url=proxy.url)
-    old = ready(late)
+    late, old, proxy = start_behind_proxy("-c", "2")
     held = freeze_at(proxy, "exchange")
     wait_until(held, message="a look for jobs")  # without any news it looks every two seconds
     assert bury(start_worker, board, old).stop() == 0
@@ -144,12 +154,10 @@ def test_a_fetch_that_arrives_after_the_burial_strands_nothing(
 
 
 def test_a_start_mark_that_arrives_after_the_burial_starts_nothing(
-    start_worker, journal, board, redis_url, make_proxy
+    start_worker, start_behind_proxy, journal, board
 ):
     """DR-12: an at-most-once job that was about to start here has run elsewhere meanwhile."""
-    proxy = make_proxy(redis_url)
-    late = start_worker("-c", "1", conf=QUICK, url=proxy.url)
-    old = ready(late)
+    late, old, proxy = start_behind_proxy("-c", "1")
     held = freeze_at(proxy, "mark_started")
     OneShotQuick.perform_async("once")
     wait_until(held, message="the start mark")
@@ -165,7 +173,7 @@ def test_a_start_mark_that_arrives_after_the_burial_starts_nothing(
 
 
 def test_a_worker_that_was_taken_for_dead_still_tells_which_jobs_had_started(
-    start_worker, journal, board, redis_url, make_proxy
+    start_worker, start_behind_proxy, journal, board
 ):
     """Its second death is judged as well as its first: what had not started is innocent."""
     Wait.perform_async("a")
@@ -200,12 +208,10 @@ def test_a_worker_that_was_taken_for_dead_still_tells_which_jobs_had_started(
 
 
 def test_a_beat_that_arrives_after_the_burial_brings_nobody_back(
-    start_worker, journal, board, redis_url, make_proxy
+    start_worker, start_behind_proxy, journal, board
 ):
     """Else the next worker would see the old identity, find its process, or miss it, and judge again."""
-    proxy = make_proxy(redis_url)
-    late = start_worker("-c", "1", conf=QUICK, url=proxy.url)
-    old = ready(late)
+    late, old, proxy = start_behind_proxy("-c", "1")
     held = freeze_at(proxy, "beat")
     wait_until(held, message="a beat")
     assert bury(start_worker, board, old).stop() == 0

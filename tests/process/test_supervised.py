@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from django_cogworker.api import ProcessSet, losses
+from django_cogworker.api import losses
 from tests.oddjobs.jobs import Looks
 from tests.process.odd import KEYS, ODD
-from tests.process.test_supervisor import holder, inodes, living, runs, tcp_inodes, wait_for_workers
+from tests.process.supervising import (
+    check_it_waits_for,
+    holder,
+    inodes,
+    living,
+    runs,
+    tcp_inodes,
+    wait_for_workers,
+)
 from tests.project.jobs import Append, Wait
 from tests.support.waiting import wait_until
 
@@ -52,13 +59,7 @@ def test_running_jobs_end_before_a_worker_that_has_run_its_number_goes(
     Append.perform_async("a")
     journal.wait_for("a")
     worker.wait_for_line(r"1 jobs have run \(--max-jobs\)")
-    wait_until(lambda: all(each.is_quiet for each in ProcessSet()))
-    Append.perform_async("for another worker")
-    until = time.monotonic() + 1
-    wait_until(lambda: time.monotonic() > until)
-    assert worker.alive
-    journal.release("long")
-    assert worker.wait(20) == 0
+    check_it_waits_for("long", worker, journal)
     assert journal.lines() == ["started long", "a", "finished long"]
     assert board.processed == 2
     assert len(board.queue()) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Set
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,15 @@ from django_cogworker.api import ProcessSet, losses
 from django_cogworker.worker.supervisor import Supervisor
 from tests.oddjobs.jobs import Grow
 from tests.process.odd import KEYS, ODD
+from tests.process.supervising import (
+    check_it_waits_for,
+    holder,
+    inodes,
+    living,
+    runs,
+    tcp_inodes,
+    wait_for_workers,
+)
 from tests.project.jobs import Append, ExitWorker, KillWorker, Wait
 from tests.support.redis_server import free_port
 from tests.support.waiting import wait_until
@@ -25,49 +33,6 @@ BOOTING = {"COGWORKER_SERVER_MIDDLEWARE": ["tests.oddjobs.booting.middleware"]}
 
 #: A beat a second: what is asked from outside is heard sooner.
 QUICK = {"COGWORKER_ORPHAN_THRESHOLD": 6}
-
-
-def living() -> set[int]:
-    """The pids of the workers that beat."""
-    return {each.info["pid"] for each in ProcessSet()}
-
-
-def wait_for_workers(number: int, *, other_than: Set[int] = frozenset()) -> set[int]:
-    """Wait until so many workers live, none of them one of `other_than`."""
-
-    def are_there() -> bool:
-        now = living()  # once: between two looks one of them may go
-        return len(now) == number and not now & other_than
-
-    wait_until(
-        are_there,
-        timeout=30,
-        message=lambda: f"{number} workers other than {other_than}, not {living()}",
-    )
-    return living()
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def inodes(pid: int) -> set[str]:
-    """The sockets that the process has open."""
-    links = [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()]
-    return {each[8:-1] for each in links if each.startswith("socket:")}
-
-
-def tcp_inodes() -> set[str]:
-    return {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]}
-
-
-def holder(board) -> int:
-    """The pid of the one worker that holds a job."""
-    (identity,) = board.client.hkeys(KEYS.holders)
-    return int(identity.split(b":")[1])
 
 
 def test_three_processes_share_the_work_and_stop_together(start_worker, journal, board):
@@ -336,14 +301,7 @@ def test_running_jobs_end_before_a_worker_makes_room(start_worker, journal, boar
     Grow.perform_async("grown", 250)
     journal.wait_for("grown")
     worker.wait_for_line(r"memory has grown to \d+ MB \(--max-memory\)")
-    wait_until(lambda: all(each.is_quiet for each in ProcessSet()))
-    Append.perform_async("for another worker")
-    # Longer than the time-out of a stop, which would put the job back.
-    until = time.monotonic() + 1
-    wait_until(lambda: time.monotonic() > until)
-    assert worker.alive
-    journal.release("long")
-    assert worker.wait(20) == 0
+    check_it_waits_for("long", worker, journal)
     assert journal.lines()[-1] == "finished long"
     assert board.processed == 2
     assert len(board.queue()) == 1

@@ -11,14 +11,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from django_cogworker.api import History, class_stats, percentiles, throughput
-from django_cogworker.conf import get_config
 from django_cogworker.features.base import Run
 from django_cogworker.features.history import names
 from django_cogworker.features.history.feature import HistoryFeature
 from django_cogworker.features.history.writing import noted
 from django_cogworker.payload.failure import read_attempt
-from django_cogworker.store.plain import PlainVerbs
-from django_cogworker.store.store import Store, get_store
+from django_cogworker.store.store import get_store
 from django_cogworker.store.values import ExchangeRequest, Outgoing
 from django_cogworker.worker.settlement import attempt_effects
 from tests.project.jobs import Append, AppendLater, FailOnce, FailTimes
@@ -26,14 +24,6 @@ from tests.redis.test_basic_mode import working
 from tests.support.waiting import wait_until
 
 ME = "host:1:aaaaaaaaaaaa"
-
-
-@pytest.fixture(params=["scripts", "basic"])
-def store(request: pytest.FixtureRequest, redis_url: str) -> Store:
-    store = get_store()
-    if request.param == "basic":
-        store._verbs = PlainVerbs(store.client, store.keys, get_config())
-    return store
 
 
 def run(

@@ -7,18 +7,9 @@ import json
 import pytest
 
 from django_cogworker.store.store import get_store
-from django_cogworker.worker import surroundings
 from tests.redis.lost import LOST, Fleet, look, payload, recoverer
 
 OTHER = "lost:8:bbbbbbbbbbbb"
-
-
-@pytest.fixture
-def fleet(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    # These tests have no database to be tidied around the death hooks.
-    for each in ("before_job", "after_job"):
-        monkeypatch.setattr(surroundings, each, lambda *_: None)
-    return Fleet(get_store())
 
 
 @pytest.mark.parametrize("value", [b"no head at all", b"", b"x y\npayload", b"\xff\xfe"])

@@ -17,19 +17,11 @@ from django_cogworker.store.values import Effect
 from django_cogworker.worker import surroundings
 from django_cogworker.worker.rescue import BATCH
 from django_cogworker.worker.supervision import Loss
-from tests.redis.lost import LOST, Fleet, look, payload, recoverer
+from tests.redis.lost import LOST, look, payload, recoverer
 from tests.support.proxy import RedisProxy
 from tests.support.waiting import wait_until
 
 OTHER = "lost:8:bbbbbbbbbbbb"
-
-
-@pytest.fixture
-def fleet(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    # These tests have no database to be tidied around the death hooks.
-    for each in ("before_job", "after_job"):
-        monkeypatch.setattr(surroundings, each, lambda *_: None)
-    return Fleet(get_store())
 
 
 def test_g60_only_what_the_dead_held_comes_back(fleet, caplog):

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from django_cogworker.client import push as push_raw
-from django_cogworker.conf import get_config
 from django_cogworker.features import registry
 from django_cogworker.features.base import Feature, Refused, Run
 from django_cogworker.jobs.context import JobContext
-from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import Effect, ExchangeRequest, Guard, Move, Outgoing
 from django_cogworker.worker.bulletin import Bulletin
@@ -23,14 +21,6 @@ from tests.redis.test_basic_mode import working as working_launcher
 from tests.support.waiting import wait_until
 
 ME = "host:1:aaaaaaaaaaaa"
-
-
-@pytest.fixture(params=["scripts", "basic"])
-def store(request: pytest.FixtureRequest, redis_url: str) -> Store:
-    store = get_store()
-    if request.param == "basic":
-        store._verbs = PlainVerbs(store.client, store.keys, get_config())
-    return store
 
 
 @pytest.fixture

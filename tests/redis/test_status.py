@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from django_cogworker import api
-from django_cogworker.conf import get_config
 from django_cogworker.exceptions import (
     JobFailedError,
     NoResultError,
@@ -23,7 +22,6 @@ from django_cogworker.features.base import Run
 from django_cogworker.features.status import record
 from django_cogworker.features.status.feature import StatusFeature
 from django_cogworker.payload.codec import decode
-from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
 from tests.followed.jobs import Answer, ClaimCancelled, Followed, FollowedWait, Unkept
@@ -163,11 +161,7 @@ def test_what_a_stopped_run_still_reports_comes_too_late():
     assert known(jid).state == "working"
 
 
-@pytest.mark.parametrize("mode", ["scripts", "basic"])
-def test_advance_writes_unless_a_higher_number_is_there(mode, redis_client):
-    store = get_store()
-    if mode == "basic":
-        store._verbs = PlainVerbs(store.client, store.keys, get_config())
+def test_advance_writes_unless_a_higher_number_is_there(store, redis_client):
     store.apply([Effect("advance", "h", ("n", "5", 60, "a", "1"))])
     store.apply([Effect("advance", "h", ("n", "4", 900, "a", "2", "b", "2"))])
     assert redis_client.hgetall("h") == {b"n": b"5", b"a": b"1"}
