@@ -15,7 +15,6 @@ from django_cogworker.features.base import Refused, Run
 from django_cogworker.features.unique import feature as unique_feature
 from django_cogworker.features.unique import locks
 from django_cogworker.store.keys import Keys
-from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import (
     Disposition,
@@ -47,14 +46,6 @@ def no_look(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def client(redis_url: str, redis_client: Any) -> Any:
     return redis_client
-
-
-@pytest.fixture(params=["scripts", "basic"])
-def store(request: pytest.FixtureRequest, client: Any) -> Store:
-    store = get_store()
-    if request.param == "basic":
-        store._verbs = PlainVerbs(store.client, store.keys, get_config())
-    return store
 
 
 @pytest.fixture
