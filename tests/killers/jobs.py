@@ -9,32 +9,8 @@ import signal
 import time
 from typing import Any
 
-import redis
-
 from django_cogworker import Job
-from django_cogworker.store.store import get_store
-from django_cogworker.store.values import ExchangeRequest
 from tests.project import journal
-
-#: The variable that names Redis, past any proxy.
-DIRECT = "COGWORKER_TEST_DIRECT_REDIS"
-
-
-def held_here() -> int:
-    """How many jobs Redis has in progress at this worker."""
-    with redis.Redis.from_url(os.environ[DIRECT]) as client:
-        keys = client.scan_iter(f"cogworker:workers:*:{os.getpid()}:*")
-        return sum(int(client.hlen(key)) for key in keys)
-
-
-def fetch_more(number: int) -> None:
-    """Have Redis grant this worker further jobs, as where the reply to its fetch is on the way."""
-    store = get_store()
-    with redis.Redis.from_url(os.environ[DIRECT]) as client:
-        (key,) = client.scan_iter(f"cogworker:workers:*:{os.getpid()}:*")
-        identity = key.decode().partition("workers:")[2]
-        first = int(client.hget(store.keys.holders, identity) or 1)
-    store.exchange(ExchangeRequest(identity, first, number, ("default",), (), ()))
 
 
 def spend_time_beyond_a_limit() -> None:
@@ -74,17 +50,12 @@ class Kills(Job):
 
 
 class KillsInCompany(Job):
-    """The first time as soon as ten jobs run and its worker holds `held`; then each time after a
-    moment.
-    """
+    """The first time when the file `name` is there; then each time after a moment."""
 
-    def perform(self, name: str, held: int) -> None:
+    def perform(self, name: str) -> None:
         if journal.strike(name) == 1:
-            deadline = time.monotonic() + 5
-            while (now := held_here()) < held and time.monotonic() < deadline:
-                if now >= 10:
-                    fetch_more(held - now + 10)
-            journal.write(f"held {now}")
+            journal.write(f"waiting {name}")
+            journal.wait_for_file(name)
         else:
             time.sleep(0.2)
         journal.write(f"killing {name}")

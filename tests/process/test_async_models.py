@@ -112,7 +112,7 @@ def test_a_transaction_that_a_job_leaves_open_is_rolled_back(
     tasks.Mixes.perform_async("next", False)
     journal.wait_for("next rows=2 atomic=False autocommit=True")
     assert rows(database, "l") == []
-    assert board.processed == 2
+    wait_until(lambda: board.processed == 2)
 
 
 def test_the_end_of_one_job_does_not_close_the_connection_from_which_another_reads(

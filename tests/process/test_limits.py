@@ -38,7 +38,7 @@ def test_python_code_is_interrupted_at_its_limit_and_the_thread_goes_on(
     assert "_loop_for(60)" in attempt["traceback"]
     Append.perform_async("next")
     journal.wait_for("next")
-    assert (board.processed, board.failed) == (1, 1)
+    wait_until(lambda: (board.processed, board.failed) == (1, 1))
     assert worker.stop() == 0
 
 
