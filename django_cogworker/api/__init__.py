@@ -1,4 +1,4 @@
-"""Floor 6: looking at queues, workers and counters, and steering them.
+"""Floor 6: looking at jobs, queues, workers and counters, and steering them.
 
 from django_cogworker.api import ProcessSet, Queue, Stats
 
@@ -14,12 +14,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from django_cogworker.api.acting import Action, Verdict
+from django_cogworker.api.bulk import BulkAction, BulkProgress
 from django_cogworker.api.counters import counters
+from django_cogworker.api.criteria import Criteria
 from django_cogworker.api.finding import FoundJob, find_job
 from django_cogworker.api.processes import Process, ProcessSet, losses
 from django_cogworker.api.queues import Queue, all_queues
+from django_cogworker.api.records import JobRecord, SortedEntry
+from django_cogworker.api.sets import DeadSet, RetrySet, ScheduledSet
+from django_cogworker.api.shelf import JobMatches, JobPage
 from django_cogworker.api.stats import Stats
 from django_cogworker.api.throughput import HourCount, throughput
+from django_cogworker.api.work import Work, WorkSet
 
 if TYPE_CHECKING:
     from django_cogworker.api.cancelling import acancel, cancel
@@ -74,13 +81,21 @@ _OF_FEATURES = {
 }
 
 __all__ = [
+    "Action",
+    "BulkAction",
+    "BulkProgress",
     "ClassStats",
+    "Criteria",
     "DayCount",
+    "DeadSet",
     "FoundJob",
     "History",
     "HistoryEntry",
     "HistoryPage",
     "HourCount",
+    "JobMatches",
+    "JobPage",
+    "JobRecord",
     "JobStatus",
     "Percentiles",
     "PeriodicEntry",
@@ -88,8 +103,14 @@ __all__ = [
     "Process",
     "ProcessSet",
     "Queue",
+    "RetrySet",
+    "ScheduledSet",
+    "SortedEntry",
     "Stats",
     "UniqueLock",
+    "Verdict",
+    "Work",
+    "WorkSet",
     "acancel",
     "all_queues",
     "aresult",

@@ -8,7 +8,9 @@ from typing import Any
 
 import redis
 
+from django_cogworker.api.records import JobRecord, fields_of
 from django_cogworker.api.replies import number
+from django_cogworker.api.shelf import Shelf
 from django_cogworker.exceptions import InvalidQueueName, UnparseablePayload
 from django_cogworker.features.asking import Effects
 from django_cogworker.parsers import check_queue_name
@@ -16,24 +18,41 @@ from django_cogworker.payload.codec import decode
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
+from django_cogworker.store.walks import Lying, Walk, walk_of_queue
 
 #: So many jobs are deleted in one step.
 BATCH = 500
 
 
-class Queue:
-    """One queue by name. It need not exist: then it is empty."""
+class Queue(Shelf[JobRecord]):
+    """One queue by name. It need not exist: then it is empty.
+
+    Its jobs come in the order in which they are fetched: those with a priority above 0, the others from the oldest on,
+    those with one below 0. With jobs fetched meanwhile the next page may leave out as many; backwards, from the
+    job that came last, none is left out. Search goes the first way, an action for all that match the second.
+    """
 
     def __init__(self, name: str = "default") -> None:
         try:
             self.name = check_queue_name(name)
         except ValueError as error:
             raise InvalidQueueName(f"{name!r} is no queue: {error}.") from None
+        self.on = self.name
+        self.label = f"queue:{self.name}"
         self._store = get_store()
         self._keys = self._store.keys.queue(self.name)
 
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
+
+    def walk(self, *, backwards: bool) -> Walk:
+        return walk_of_queue(self._store.client, self._store.keys, self.name, backwards=backwards)
+
+    def record(self, lying: Lying) -> JobRecord:
+        item, problem = fields_of(lying.member)
+        return JobRecord(
+            lying.member, "queue", lying.key, item, problem, self.name, lying.far, lying.score
+        )
 
     @property
     def size(self) -> int:

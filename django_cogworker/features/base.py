@@ -5,7 +5,8 @@ the core's scripts carry out in the same step as the move itself. It brings no L
 them. A method that a feature does not override costs nothing: the core asks only those who answer.
 
 A job's life, as features see it: `pushed` → `graduated`, if it was scheduled → `admit` → its middleware →
-`watch` → `note` and `settled` → … Besides that `requeued` by a stop, `recovered` from a dead worker, `removed` by hand.
+`watch` → `note` and `settled` → … Besides that `requeued` by a stop, `recovered` from a dead worker, `refiled` or
+`removed` by hand.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Feature:
         """
 
     def graduated(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
-        """Effects for the step that moves this due job to its queue."""
+        """Effects for the step that moves this job to its queue: it is due, or somebody wants it there."""
         return ()
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
@@ -161,6 +162,14 @@ class Feature:
         """Effects for the step that brings this job of a dead worker back.
 
         `fate`: `front` of its queue, `schedule` (it waits, then runs alone) or `dead`.
+        """
+        return ()
+
+    def refiled(self, payload: dict[str, Any], place: str, wait: float) -> tuple[Effect, ...]:
+        """Effects for the step in which somebody gives this job, which waits, another time or another queue in its
+        set, or buries it.
+
+        `place`: `schedule` or `retry`, where it is due in `wait` seconds, or `dead`.
         """
         return ()
 

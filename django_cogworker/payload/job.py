@@ -52,6 +52,7 @@ OWN_FIELDS = frozenset(
         "error_message",
         "failed_at",
         "retry_count",
+        "retried_at",
         "interrupted_count",
         "interruptions",
         "orphanings",

@@ -14,6 +14,7 @@ import redis
 from django_cogworker.conf import Config
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.plan import Plan
+from django_cogworker.store.refiling import SOON, Refiling, refile_by_script
 from django_cogworker.store.scripts import script
 from django_cogworker.store.values import (
     Beat,
@@ -33,8 +34,6 @@ logger = logging.getLogger("django_cogworker")
 
 #: Seconds that the result of a push is kept for a repeat: far more than a client goes on repeating.
 LANE_TTL = 900
-#: A job scheduled for so soon wakes an idle worker; later ones are seen at its next look (seconds).
-SOON = 3
 PRESENCE_TTL = 60
 #: What cannot be moved to its queue waits so long before the next try, so that it starves nobody (seconds).
 POSTPONE = 60
@@ -254,6 +253,9 @@ class ScriptedVerbs:
             args += (member, json.dumps(plan.effects(effects)) if effects else "")
         answer = script("remove").run(self._client, plan.keys, args)
         return [each if isinstance(each, int) else text(each) for each in answer]
+
+    def refile(self, source: str, items: Sequence[Refiling]) -> list[int | str]:
+        return refile_by_script(self._client, self._keys, self._dead_bounds, source, items)
 
     def apply(self, effects: Sequence[Effect]) -> None:
         plan = Plan(self._keys, [])

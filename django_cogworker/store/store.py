@@ -22,6 +22,7 @@ from django_cogworker.store.keys import Keys
 from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.quarantine import Quarantine
 from django_cogworker.store.recovering import RecoveryVerbs
+from django_cogworker.store.refiling import Refiling
 from django_cogworker.store.scripted import ScriptedVerbs, text
 from django_cogworker.store.target import Target, resolve
 from django_cogworker.store.values import (
@@ -119,6 +120,10 @@ class Store:
         error text.
         """
         return self._do(lambda verbs: verbs.remove(key, members))
+
+    def refile(self, source: str, items: Sequence[Refiling]) -> list[int | str]:
+        """Move jobs from where they wait (a key); per job 1, 0 (gone) or an error text (it stays)."""
+        return self._do(lambda verbs: verbs.refile(source, items))
 
     def apply(self, effects: Sequence[Effect]) -> None:
         """Carry out effects on their own, in one round trip."""

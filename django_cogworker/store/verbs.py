@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from django_cogworker.store.refiling import Refiling
 from django_cogworker.store.values import (
     Beat,
     BeatReply,
@@ -58,6 +59,12 @@ class Verbs(Protocol):
     ) -> list[int | str]:
         """Take jobs, with their effects, out of a queue's list or a set; per job 1, 0 (gone) or an
         error text.
+        """
+        ...
+
+    def refile(self, source: str, items: Sequence[Refiling]) -> list[int | str]:
+        """Move jobs from where they wait (a key) to where somebody wants them; per job 1, 0 (gone: somebody
+        was quicker) or an error text (it stays).
         """
         ...
 

@@ -116,6 +116,11 @@ class Periodic(Feature):
     def recovered(self, payload: dict[str, Any], fate: str) -> tuple[Effect, ...]:
         return _ended(payload, "dead") if fate == "dead" else _held(payload)
 
+    def refiled(self, payload: dict[str, Any], place: str, wait: float) -> tuple[Effect, ...]:
+        if place == "dead":
+            return _ended(payload, "dead")
+        return _held(payload, wait)
+
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         return _ended(payload, "removed")
 

@@ -138,6 +138,14 @@ class StatusFeature(Feature):
             return record.moved(payload, "dead", ttl=record.end_ttl(payload), more=error)
         return record.moved(payload, "queued" if fate == "front" else "scheduled")
 
+    def refiled(self, payload: dict[str, Any], place: str, wait: float) -> tuple[Effect, ...]:
+        if not record.is_tracked(payload):
+            return ()
+        if place == "dead":
+            return record.moved(payload, "dead", ttl=record.end_ttl(payload))
+        state = "scheduled" if place == "schedule" else "retrying"
+        return record.moved(payload, state, wait=wait)
+
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         if not record.is_tracked(payload):
             return ()

@@ -163,6 +163,14 @@ class Unique(Feature):
             return ()
         return lock.held(RECOVERY_WAIT) if lock.held_by_push and fate != "dead" else lock.ended()
 
+    def refiled(self, payload: dict[str, Any], place: str, wait: float) -> tuple[Effect, ...]:
+        lock = _lock(payload)
+        if lock is None:
+            return ()
+        if place == "dead":
+            return (*lock.given_up(), *lock.ended())
+        return lock.held(wait) if _is_kept_between_runs(lock, payload) else lock.given_up()
+
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         lock = _lock(payload)
         return () if lock is None else (*lock.given_up(), *lock.ended())

@@ -18,6 +18,7 @@ from django_cogworker.store.plain.exchange import Exchanger
 from django_cogworker.store.plain.guards import Guards
 from django_cogworker.store.plain.moving import Mover
 from django_cogworker.store.plain.places import Places
+from django_cogworker.store.plain.refiling import Refiler
 from django_cogworker.store.plain.transaction import first_error, leave_token
 from django_cogworker.store.scripted import HOST_TTL, PRESENCE_TTL, SIGNAL_TTL, read_command, text
 from django_cogworker.store.values import Beat, BeatReply, Effect, Guard, Outgoing, Refusal
@@ -39,6 +40,7 @@ class PlainVerbs:
         self.exchange = Exchanger(client, keys, self._places, self._effects).exchange
         self.apply = self._effects.apply
         self.due, self.graduate = mover.due, mover.graduate
+        self.refile = Refiler(client, keys, self._places, self._effects).refile
 
     # Clients.
 

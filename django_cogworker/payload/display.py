@@ -1,0 +1,58 @@
+"""Arguments as text for people: JSON as it travels, and of what is tagged its value alone.
+
+`5, "a", 2026-11-30, name="x"`. Words and numbers look as they do in the payload, so that a search in the payload's
+bytes and one in this text agree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django_cogworker.payload.arguments import TAG, VALUE
+
+#: What is nested deeper than this is shown as an ellipsis.
+MAX_DEPTH = 60
+
+_BRACKETS = {"tuple": "()", "set": "{}", "frozenset": "{}"}
+
+_quote = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def arguments_text(args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:
+    """Arguments in wire form as one line."""
+    parts = [_text(each, 0) for each in args]
+    parts += [f"{name}={_text(each, 0)}" for name, each in (kwargs or {}).items()]
+    return shown(", ".join(parts))
+
+
+def shown(text: str) -> str:
+    """The text without what UTF-8 cannot hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _text(value: Any, depth: int) -> str:
+    if depth > MAX_DEPTH:
+        return "…"
+    if isinstance(value, list):
+        return f"[{_items(value, depth)}]"
+    if not isinstance(value, dict):
+        return _quote(value)
+    if TAG in value and VALUE in value:
+        return _tagged(value, depth)
+    pairs = (f"{_quote(key)}: {_text(each, depth + 1)}" for key, each in value.items())
+    return "{" + ", ".join(pairs) + "}"
+
+
+def _items(values: list[Any], depth: int) -> str:
+    return ", ".join(_text(each, depth + 1) for each in values)
+
+
+def _tagged(packed: dict[str, Any], depth: int) -> str:
+    value, tag = packed[VALUE], packed[TAG]
+    brackets = _BRACKETS.get(tag) if isinstance(tag, str) else None
+    if brackets and isinstance(value, list):
+        return f"{brackets[0]}{_items(value, depth)}{brackets[1]}"
+    text = value if isinstance(value, str) else _text(value, depth + 1)
+    return f"{text} {packed['tz']}" if "tz" in packed else text
