@@ -23,6 +23,7 @@ from tests.model.states import (
     Orphan,
     Push,
     Recover,
+    Refile,
     Reply,
     State,
     Waiting,
@@ -133,6 +134,32 @@ def graduate(state: State, packet: Graduate, rules: Rules) -> State:
     waiting = tuple(each for each in redis.waiting if each != member)
     queue = (*redis.queue, member.job)
     return state._replace(redis=redis._replace(queue=queue, waiting=waiting))
+
+
+def refile(state: State, packet: Refile) -> tuple[State, bool]:
+    """refile.lua: whoever finds the job gone was not the first."""
+    redis, member = state.redis, packet.member
+    if packet.source == "waiting":
+        there = member in redis.waiting
+        redis = redis._replace(waiting=tuple(each for each in redis.waiting if each != member))
+    else:
+        jobs = list(redis.queue if packet.source == "queue" else redis.dead)
+        there = member.job in jobs
+        if there:
+            jobs.remove(member.job)
+        kept = tuple(jobs)
+        redis = (
+            redis._replace(queue=kept) if packet.source == "queue" else redis._replace(dead=kept)
+        )
+    if not there:
+        return state, False
+    if packet.to == "queue":
+        redis = redis._replace(queue=(*redis.queue, member.job))
+    elif packet.to == "dead":
+        redis = redis._replace(dead=tuple(sorted((*redis.dead, member.job))))
+    elif packet.to == "retry":
+        redis = redis._replace(waiting=tuple(sorted({*redis.waiting, member})))
+    return state._replace(redis=redis), True
 
 
 def beat(state: State, place: int) -> State:

@@ -115,6 +115,14 @@ class Graduate(NamedTuple):
     member: Waiting
 
 
+class Refile(NamedTuple):
+    """Somebody's wish for one job: out of the set where it waits, off its queue, or back from the dead."""
+
+    source: Literal["waiting", "queue", "dead"]
+    member: Waiting
+    to: Literal["queue", "retry", "dead", "gone"]
+
+
 Packet: TypeAlias = Push | Exchange | Mark | Leave | Recover | Graduate
 
 

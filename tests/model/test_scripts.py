@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from django_cogworker.store.refiling import Refiling
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import (
     Beat,
@@ -40,6 +41,7 @@ from tests.model.states import (
     Push,
     Recover,
     Redis,
+    Refile,
     State,
     Waiting,
 )
@@ -79,7 +81,7 @@ class Both:
         calls: list[Callable[[], object]] = [self.push, self.exchange, self.mark, self.graduate]
         calls += [self.push, self.exchange, self.exchange, self.beat]
         if self.chance.random() < 0.3:
-            calls = [self.leave, self.recover, self.recover]
+            calls = [self.leave, self.recover, self.recover, self.refile]
         chosen = self.chance.choice(calls)
         chosen()
         return chosen.__name__
@@ -150,6 +152,34 @@ class Both:
         source = keys.schedule if scheduled else keys.retry
         verdicts = self.store.graduate(source, [Move(text, text, "default")])
         assert verdicts == [int(member in known[:-1])]
+
+    def refile(self) -> None:
+        """A wish for a job in any place, or for one that is not there (any more)."""
+        redis, keys, client = self.model.redis, self.store.keys, self.store.client
+        source: Any = self.chance.choice(("waiting", "queue", "dead"))
+        places: dict[str, Any] = {
+            "queue": ("retry", "dead", "gone"),
+            "dead": ("queue", "retry", "gone"),
+        }
+        to: Any = self.chance.choice(places.get(source, ("queue", "dead", "gone")))
+        key, found = keys.retry, [payload(*each) for each in redis.waiting]
+        if source == "queue":
+            key = keys.queue("default").jobs
+            found = client.lrange(key, 0, -1)  # type: ignore[assignment]
+        elif source == "dead":
+            key = keys.dead
+            found = client.zrange(key, 0, -1)  # type: ignore[assignment]
+        text = self.chance.choice([*found, payload(0, 0, 90)])
+        member = Waiting(job_of(text), *json.loads(text)["stay"])
+        if source == "waiting" and client.zscore(keys.schedule, text) is not None:
+            key = keys.schedule
+        self.model, expected = scripts.refile(
+            self.model,
+            Refile(source, member, to) if text in found else Refile("waiting", member, to),
+        )
+        far = self.chance.choice((-1, 0, 1, 5))
+        item = Refiling(text, to, text, "default", at=None if to == "queue" else 100.0, far=far)
+        assert self.store.refile(key, [item]) == [int(expected)]
 
     def beat(self) -> None:
         identity, _ = self._any_identity()
@@ -234,7 +264,8 @@ def test_the_scripts_of_the_model_and_the_real_ones_agree(redis_url: str, seed: 
     for _ in range(CALLS):
         called.append(both.call())
         assert both.real() == without_ghosts(both.model), called
-    assert {"push", "exchange", "mark", "graduate", "beat", "leave", "recover"} <= set(called)
+    calls = {"push", "exchange", "mark", "graduate", "beat", "leave", "recover", "refile"}
+    assert calls <= set(called)
 
 
 def without_ghosts(model: State) -> Redis:
