@@ -20,8 +20,10 @@ from django_cogworker.api.counters import counters
 from django_cogworker.api.criteria import Criteria
 from django_cogworker.api.finding import FoundJob, find_job
 from django_cogworker.api.processes import Process, ProcessSet, losses
+from django_cogworker.api.queue_states import QueueState, queue_names, queue_states
 from django_cogworker.api.queues import Queue, all_queues
 from django_cogworker.api.records import JobRecord, SortedEntry
+from django_cogworker.api.redis_facts import RedisFacts, redis_facts
 from django_cogworker.api.sets import DeadSet, RetrySet, ScheduledSet
 from django_cogworker.api.shelf import JobMatches, JobPage
 from django_cogworker.api.stats import Stats
@@ -31,17 +33,21 @@ from django_cogworker.api.work import Work, WorkSet
 if TYPE_CHECKING:
     from django_cogworker.api.cancelling import acancel, cancel
     from django_cogworker.api.history import (
+        ClassHour,
         ClassStats,
         DayCount,
         History,
         HistoryEntry,
         HistoryPage,
+        HistorySlice,
         Percentiles,
+        class_hours,
+        class_names,
         class_stats,
         percentiles,
     )
     from django_cogworker.api.limits import stuck_jobs
-    from django_cogworker.api.periodic import PeriodicEntry, PeriodicSet
+    from django_cogworker.api.periodic import PeriodicEntry, PeriodicSet, PeriodicState
     from django_cogworker.api.tracking import (
         JobStatus,
         aresult,
@@ -55,15 +61,20 @@ if TYPE_CHECKING:
 
 #: What features tell: name -> module in this folder. Imported when it is asked for, since a feature may be missing.
 _OF_FEATURES = {
+    "ClassHour": "history",
     "ClassStats": "history",
     "DayCount": "history",
     "History": "history",
     "HistoryEntry": "history",
     "HistoryPage": "history",
+    "HistorySlice": "history",
     "Percentiles": "history",
     "UniqueLock": "unique",
     "PeriodicEntry": "periodic",
     "PeriodicSet": "periodic",
+    "PeriodicState": "periodic",
+    "class_hours": "history",
+    "class_names": "history",
     "class_stats": "history",
     "percentiles": "history",
     "release_lock": "unique",
@@ -84,6 +95,7 @@ __all__ = [
     "Action",
     "BulkAction",
     "BulkProgress",
+    "ClassHour",
     "ClassStats",
     "Criteria",
     "DayCount",
@@ -92,6 +104,7 @@ __all__ = [
     "History",
     "HistoryEntry",
     "HistoryPage",
+    "HistorySlice",
     "HourCount",
     "JobMatches",
     "JobPage",
@@ -100,9 +113,12 @@ __all__ = [
     "Percentiles",
     "PeriodicEntry",
     "PeriodicSet",
+    "PeriodicState",
     "Process",
     "ProcessSet",
     "Queue",
+    "QueueState",
+    "RedisFacts",
     "RetrySet",
     "ScheduledSet",
     "SortedEntry",
@@ -117,11 +133,16 @@ __all__ = [
     "astatus",
     "await_end",
     "cancel",
+    "class_hours",
+    "class_names",
     "class_stats",
     "counters",
     "find_job",
     "losses",
     "percentiles",
+    "queue_names",
+    "queue_states",
+    "redis_facts",
     "release_lock",
     "result",
     "status",

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from django_cogworker.features.history.classes import (
+    ClassHour,
     ClassStats,
     Percentiles,
+    class_hours,
+    class_names,
     class_stats,
     percentiles,
 )
-from django_cogworker.features.history.runs import DayCount, History, HistoryEntry, HistoryPage
+from django_cogworker.features.history.records import HistoryEntry
+from django_cogworker.features.history.runs import DayCount, History, HistoryPage
+from django_cogworker.features.history.searching import HistorySlice
 
 __all__ = [
+    "ClassHour",
     "ClassStats",
     "DayCount",
     "History",
     "HistoryEntry",
     "HistoryPage",
+    "HistorySlice",
     "Percentiles",
+    "class_hours",
+    "class_names",
     "class_stats",
     "percentiles",
 ]

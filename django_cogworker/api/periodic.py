@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -81,6 +81,18 @@ class PeriodicEntry:
         return client.enqueue(self.entry.payload(), on_commit=False)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PeriodicState:
+    """One entry at one moment. `next_run`: its next slot (epoch seconds), `None` where it is never due again, or
+    switched off. `last`: the newest line of its ledger, or `None`.
+    """
+
+    entry: PeriodicEntry
+    disabled: bool
+    next_run: int | None
+    last: dict[str, Any] | None
+
+
 class PeriodicSet:
     """The entries of this project that can be used, in the order of their declaration."""
 
@@ -102,6 +114,30 @@ class PeriodicSet:
         """The names of all disabled entries, in one round trip."""
         records = Records()
         return {each.decode() for each in records.client.smembers(records.disabled)}
+
+    def states(self, found: Iterable[PeriodicEntry] | None = None) -> list[PeriodicState]:
+        """All entries, or these, with what there is to say of each. Two round trips."""
+        wanted = list(self if found is None else found)
+        disabled, now = self._disabled_and_time()
+        newest = Records().newest([each.name for each in wanted])
+        return [
+            PeriodicState(
+                each,
+                each.name in disabled,
+                None if each.name in disabled else next(iter(each.runs_after(now, 1)), None),
+                newest[each.name],
+            )
+            for each in wanted
+        ]
+
+    def _disabled_and_time(self) -> tuple[set[str], float]:
+        """The names of all disabled entries, and Redis's time, in one round trip."""
+        records = Records()
+        pipe = records.client.pipeline(transaction=False)
+        pipe.smembers(records.disabled)
+        pipe.time()
+        names, (seconds, microseconds) = pipe.execute()
+        return {each.decode() for each in names}, float(seconds) + float(microseconds) / 1e6
 
 
 def _now() -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import redis
 
+from django_cogworker.api.queue_states import age_of
 from django_cogworker.api.records import JobRecord, fields_of
 from django_cogworker.api.replies import number
 from django_cogworker.api.shelf import Shelf
@@ -72,14 +73,7 @@ class Queue(Shelf[JobRecord]):
             oldest: Any = self._store.client.lindex(self._keys.jobs, -1)
         except redis.ResponseError:
             return 0.0  # not a list; `size` tells so
-        if oldest is None:
-            return 0.0
-        try:
-            payload = decode(oldest)
-        except UnparseablePayload:
-            return 0.0
-        since = payload.get("enqueued_at", payload.get("created_at"))
-        return max(0.0, time.time() - since) if isinstance(since, (int, float)) else 0.0
+        return age_of(oldest, time.time())
 
     @property
     def paused(self) -> bool:

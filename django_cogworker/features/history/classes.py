@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django_cogworker.features.history import names
@@ -46,13 +46,29 @@ class ClassStats:
     wait: Percentiles
 
 
-def class_stats() -> list[ClassStats]:
-    """Every job class that ran in the last 24 hours, by name. O(classes)."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClassHour:
+    """One job class in one hour, which began at `at` (epoch seconds)."""
+
+    at: int
+    runs: int
+    failures: int
+    seconds: Percentiles
+    wait: Percentiles
+
+
+def class_names() -> list[str]:
+    """The names of the job classes that ran in the last 24 hours, sorted. One round trip."""
     store = get_store()
     client: Any = store.client
     since = _hours()[0] * names.HOUR
     found = client.zrangebyscore(names.classes(store.keys), since, "+inf")
-    known = sorted(text(each) for each in found)
+    return sorted(text(each) for each in found)
+
+
+def class_stats(classes: Iterable[str] | None = None) -> list[ClassStats]:
+    """Every job class that ran in the last 24 hours, by name, or those of these names. O(classes)."""
+    known = class_names() if classes is None else list(classes)
     stats = [
         each for at in range(0, len(known), BATCH) for each in _stats_of(known[at : at + BATCH])
     ]
@@ -61,7 +77,21 @@ def class_stats() -> list[ClassStats]:
 
 def percentiles(job_class: Any) -> ClassStats:
     """The same of one job class, or its name. One that did not run has 0 runs. O(1)."""
-    return _stats_of([str(getattr(job_class, "job_name", job_class))])[0]
+    return _stats_of([_name_of(job_class)])[0]
+
+
+def class_hours(job_class: Any) -> list[ClassHour]:
+    """One job class, or its name, hour by hour: the oldest first, ending with the one that has begun. O(1)."""
+    name, hours = _name_of(job_class), _hours()
+    found = []
+    for hour, table in zip(hours, _tables([name], hours), strict=True):
+        one = _summed(name, [table])
+        found.append(ClassHour(hour * names.HOUR, one.runs, one.failures, one.seconds, one.wait))
+    return found
+
+
+def _name_of(job_class: Any) -> str:
+    return str(getattr(job_class, "job_name", job_class))
 
 
 def _hours() -> range:
@@ -69,14 +99,19 @@ def _hours() -> range:
     return range(now - names.HOURS, now + 1)
 
 
-def _stats_of(classes: Sequence[str]) -> list[ClassStats]:
-    store, hours = get_store(), _hours()
+def _tables(classes: Sequence[str], hours: range) -> list[dict[bytes, bytes]]:
+    store = get_store()
     pipe: Any = store.client.pipeline(transaction=False)
     for each in classes:
         for hour in hours:
             pipe.hgetall(names.times(store.keys, each, hour))
-    tables = pipe.execute()
-    many = len(hours)
+    found: list[dict[bytes, bytes]] = pipe.execute()
+    return found
+
+
+def _stats_of(classes: Sequence[str]) -> list[ClassStats]:
+    hours = _hours()
+    tables, many = _tables(classes, hours), len(hours)
     return [_summed(each, tables[at * many : (at + 1) * many]) for at, each in enumerate(classes)]
 
 

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
-import logging
 import time
-import zlib
 from typing import Any, Literal
 
 from django_cogworker.exceptions import InvalidQuery
 from django_cogworker.features.history import names
+from django_cogworker.features.history.records import HistoryEntry, read
+from django_cogworker.features.history.searching import BUDGET, HistorySlice, Wanted, search
 from django_cogworker.features.history.writing import FAILED, SUCCESS, Status
-from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
-
-logger = logging.getLogger("django_cogworker")
 
 MAX_LIMIT = 1_000
 #: Runs read at a time where those of one class are looked for.
 CHUNK = 1_000
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One attempt. Times are epoch seconds, durations seconds; `None` is "not known".
-
-    `started_at` is `None` where nobody timed the run (an unknown class, a dead worker). `args` is `None` where
-    the arguments were too long; then `args_cut` has their beginning as text. `outcome` is what became of a
-    job that failed: `retrying`, `dead`, `killed` or `discarded`.
-    """
-
-    jid: str
-    job_class: str
-    queue: str
-    status: Status
-    attempt: int
-    finished_at: float
-    started_at: float | None = None
-    seconds: float | None = None
-    wait: float | None = None
-    args: list[Any] | None = None
-    kwargs: dict[str, Any] | None = None
-    args_cut: str | None = None
-    outcome: str | None = None
-    error_class: str | None = None
-    error_message: str | None = None
-    traceback: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,6 +71,28 @@ class History:
         for each, begin in begins.items():
             self._ask(pipe, each, begin, limit)
         return HistoryPage(_merged(dict(zip(begins, pipe.execute(), strict=True)))[:limit], total)
+
+    def search(
+        self,
+        *,
+        status: Status | None = None,
+        job_class: Any = None,
+        jid: str = "",
+        text: str = "",
+        oldest_first: bool = False,
+        cursor: str | None = None,
+        limit: int = 25,
+        budget: float = BUDGET,
+    ) -> HistorySlice:
+        """At most `limit` runs that match, the newest first or the oldest, from `cursor` on.
+
+        `text` is looked for, whatever its case, in class, queue, jid, arguments and error. Where something else
+        than `status` is asked for, runs are looked through for about `budget` seconds: a `cursor` in the answer
+        then goes on where this look ended. Without that it is one round trip, O(limit). Raises `InvalidQuery`.
+        """
+        _check(status, 0, limit)
+        wanted = Wanted(status, str(getattr(job_class, "job_name", job_class or "")), jid, text)
+        return search(wanted, oldest_first, cursor, limit, budget)
 
     def sizes(self) -> dict[Status | Literal["all"], int]:
         """How many runs are kept: `all`, `success`, `failed`."""
@@ -190,31 +181,4 @@ def _merged(found: dict[Status, list[tuple[bytes, float]]]) -> list[HistoryEntry
 
 
 def _entries(status: Status, pairs: list[tuple[bytes, float]]) -> list[HistoryEntry]:
-    return [each for pair in pairs if (each := _entry(status, *pair)) is not None]
-
-
-def _entry(status: Status, member: bytes, finished_at: float) -> HistoryEntry | None:
-    try:
-        record = json.loads(member)
-        packed, seconds = record.get("traceback"), record.get("seconds")
-        return HistoryEntry(
-            jid=record["jid"],
-            job_class=record["class"],
-            queue=record["queue"],
-            status=status,
-            attempt=record["attempt"],
-            finished_at=finished_at,
-            started_at=None if seconds is None else round(finished_at - seconds, 6),
-            seconds=seconds,
-            wait=record.get("wait"),
-            args=record.get("args"),
-            kwargs=record.get("kwargs"),
-            args_cut=record.get("args_cut"),
-            outcome=record.get("outcome"),
-            error_class=record.get("error_class"),
-            error_message=record.get("error_message"),
-            traceback=zlib.decompress(base64.b64decode(packed)).decode() if packed else None,
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
-        logger.error("The history holds something that is no record of ours: %.200s.", text(member))
-        return None
+    return [each for pair in pairs if (each := read(status, *pair)) is not None]

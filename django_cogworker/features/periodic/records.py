@@ -36,6 +36,8 @@ LEDGER = 50
 OUTCOMES = 200
 #: A last slot that lies further ahead than this is none: only a broken clock, or another hand, wrote it (seconds).
 AHEAD = 86_400
+#: So many of the newest outcomes are looked at where only the newest slot is wanted.
+RECENT = 20
 
 
 def waiting_ttl(wait: float = 0.0) -> int:
@@ -185,24 +187,44 @@ class Records:
 
     def read_ledger(self, name: str) -> list[dict[str, Any]]:
         """The newest slots, the newest first, each with what became of it."""
+        return self._ledgers([name], LEDGER, OUTCOMES)[name]
+
+    def newest(self, names: Sequence[str]) -> dict[str, dict[str, Any] | None]:
+        """The newest slot of each entry, or `None`, in one round trip."""
+        ledgers = self._ledgers(names, 1, RECENT)
+        return {name: next(iter(lines), None) for name, lines in ledgers.items()}
+
+    def _ledgers(
+        self, names: Sequence[str], lines: int, outcomes: int
+    ) -> dict[str, list[dict[str, Any]]]:
+        """The newest so many lines of each ledger, looked up among so many of the newest outcomes."""
         pipe = self.client.pipeline(transaction=False)
-        pipe.lrange(self.ledger(name), 0, -1)
-        pipe.lrange(self.outcomes(name), 0, -1)
-        lines, ends = map(_elements, pipe.execute(raise_on_error=False))
-        by_jid = {}
-        for each in ends:
-            _, _, end = text(each).partition(" ")
-            jid, _, outcome = end.partition(" ")
-            by_jid[jid] = outcome
-        found = []
-        for each in reversed(lines):
-            line = _line(each)
-            if line is None:
-                continue
-            if line.get("jid"):
-                line["outcome"] = by_jid.get(line["jid"], "enqueued")
-            found.append(line)
-        return found
+        for name in names:
+            pipe.lrange(self.ledger(name), -lines, -1)
+            pipe.lrange(self.outcomes(name), -outcomes, -1)
+        replies = list(map(_elements, pipe.execute(raise_on_error=False)))
+        return {
+            name: _with_outcomes(replies[2 * at], replies[2 * at + 1])
+            for at, name in enumerate(names)
+        }
+
+
+def _with_outcomes(lines: Sequence[bytes], ends: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The lines, the newest first; what is none is left out."""
+    by_jid = {}
+    for each in ends:
+        _, _, end = text(each).partition(" ")
+        jid, _, outcome = end.partition(" ")
+        by_jid[jid] = outcome
+    found = []
+    for each in reversed(lines):
+        line = _line(each)
+        if line is None:
+            continue
+        if line.get("jid"):
+            line["outcome"] = by_jid.get(line["jid"], "enqueued")
+        found.append(line)
+    return found
 
 
 def is_wrong_type(reply: Any) -> bool:

@@ -1,0 +1,207 @@
+"""What pages ask: many things at once, in few round trips, and runs looked through with a cursor."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from django.test import override_settings
+
+from django_cogworker.api import (
+    History,
+    PeriodicSet,
+    Queue,
+    class_hours,
+    class_names,
+    class_stats,
+    percentiles,
+    queue_names,
+    queue_states,
+    redis_facts,
+)
+from django_cogworker.exceptions import InvalidQuery
+from tests.project.jobs import Append, AppendLater
+from tests.support.round_trips import counted
+
+RUN = {"class": "shop.jobs.Pay", "queue": "default", "attempt": 1, "seconds": 1.5, "args": [1]}
+
+
+def keep(client, status, jid, ended, **more):
+    """A run in the history."""
+    record = json.dumps({"jid": jid, **RUN, **more}, separators=(",", ":"))
+    client.zadd(f"cogworker:history:{status}", {record: ended})
+
+
+def walk(**asked):
+    """All jids that a search finds, page by page, and how many pages it took."""
+    found, cursor, pages = [], None, 0
+    while pages < 100:
+        page = History().search(cursor=cursor, **asked)
+        found += [each.jid for each in page.entries]
+        cursor, pages = page.cursor, pages + 1
+        if cursor is None:
+            break
+    return found, pages
+
+
+# -- queues and the server
+
+
+def test_the_states_of_many_queues_are_one_round_trip(redis_client):
+    Append.perform_async("a")
+    Append.set(priority=5).perform_async("b")
+    AppendLater.perform_async("c")
+    Queue("low").pause()
+    redis_client.set("cogworker:queue:spoilt", "x")
+    names = [*queue_names(), "none", "spoilt"]
+    with counted() as trips:
+        states = queue_states(names)
+    assert trips.number == 1
+    assert [(each.name, each.size, each.paused) for each in states] == [
+        ("default", 2, False),
+        ("low", 1, True),
+        ("none", 0, False),
+        ("spoilt", 0, False),
+    ]
+    assert states[0].latency == pytest.approx(Queue("default").latency, abs=5)
+    assert states[2].latency == 0
+
+
+def test_the_server_tells_of_itself_without_credentials(redis_client, redis_url):
+    with counted() as trips:
+        facts = redis_facts()
+    assert trips.number == 1
+    assert facts.version is not None
+    assert facts.product in ("redis", "valkey")
+    assert facts.memory is not None
+    assert facts.memory > 100_000
+    assert facts.connections is not None
+    assert "@" not in facts.where
+
+
+# -- periodic entries
+
+
+def test_the_states_of_all_entries_are_two_round_trips(redis_client):
+    entries = {
+        f"every{at}": {"job": "tests.project.jobs.Append", "cron": "0 3 * * *", "args": ["a"]}
+        for at in range(5)
+    }
+    with override_settings(COGWORKER_PERIODIC=entries):
+        PeriodicSet()["every1"].disable()
+        for jid, slot in (("j1", 100), ("j2", 200)):
+            line = json.dumps({"slot": slot, "at": slot, "jid": jid})
+            redis_client.rpush("cogworker:periodic:ledger:every2", line)
+        redis_client.rpush("cogworker:periodic:outcomes:every2", "200 j2 failed")
+        with counted() as trips:
+            states = {each.entry.name: each for each in PeriodicSet().states()}
+        assert trips.number == 2
+        assert [name for name, each in states.items() if each.disabled] == ["every1"]
+        assert states["every1"].next_run is None
+        assert states["every0"].next_run == PeriodicSet()["every0"].next_runs()[0]
+        assert states["every0"].last is None
+        assert states["every2"].last == {"slot": 200, "at": 200, "jid": "j2", "outcome": "failed"}
+
+
+# -- classes
+
+
+def test_a_class_hour_by_hour_adds_up_to_its_day(redis_client):
+    hour = int(time.time() // 3600)
+    name = "tests.project.jobs.Append"
+    for back, runs, failures in ((0, 3, 1), (5, 10, 0), (30, 99, 0)):
+        key = f"cogworker:history:times:{name}:{hour - back}"
+        redis_client.hset(
+            key, mapping={"success": runs - failures, "failed": failures, "r10": runs}
+        )
+    redis_client.zadd("cogworker:history:classes", {name: time.time(), "gone.Long": 1})
+    with counted() as trips:
+        hours = class_hours(name)
+    assert trips.number == 1
+    assert [(each.at // 3600 - hour, each.runs, each.failures) for each in hours if each.runs] == [
+        (-5, 10, 0),
+        (0, 3, 1),
+    ]
+    assert len(hours) == 25
+    assert class_names() == [name]
+    assert percentiles(name).runs == sum(each.runs for each in hours) == 13
+    assert class_stats([name, "unknown"]) == [percentiles(name)]
+
+
+# -- runs
+
+
+def test_a_page_of_runs_is_one_round_trip_and_the_cursor_goes_on_without_gap_or_repeat(
+    redis_client,
+):
+    # Several end in the same moment, of both kinds.
+    for at in range(40):
+        keep(redis_client, "failed" if at % 3 == 0 else "success", f"j{at}", 1000 + at // 4)
+    with counted() as trips:
+        page = History().search(limit=10)
+    assert trips.number == 1
+    assert (len(page.entries), page.total, page.looked_at) == (10, 40, 10)
+    every, pages = walk(limit=10)
+    assert pages == 4
+    assert sorted(every) == sorted(f"j{at}" for at in range(40))
+    ends = [int(each[1:]) // 4 for each in every]
+    assert ends == sorted(ends, reverse=True)
+    upwards, _ = walk(limit=7, oldest_first=True)
+    ends = [int(each[1:]) // 4 for each in upwards]
+    assert ends == sorted(ends)
+    assert sorted(upwards) == sorted(every)
+
+
+def test_runs_that_end_meanwhile_move_nothing_out_of_sight(redis_client):
+    for at in range(10):
+        keep(redis_client, "success", f"j{at}", 1000 + at)
+    first = History().search(limit=4)
+    for at in range(10, 20):
+        keep(redis_client, "success", f"j{at}", 1000 + at)
+    second = History().search(limit=4, cursor=first.cursor)
+    assert [each.jid for each in first.entries + second.entries] == [
+        f"j{at}" for at in range(9, 1, -1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"job_class": "shop.jobs.Mail"}, ["j3", "j2"]),
+        ({"job_class": "shop.jobs.mail"}, []),
+        ({"jid": "j1"}, ["j1"]),
+        ({"text": "KÖLN"}, ["j2"]),
+        ({"text": "refused"}, ["j3"]),
+        ({"text": "connection REF"}, ["j3"]),
+        ({"text": '"a": 7'}, ["j1"]),
+        ({"text": "shop.jobs.mail", "status": "success"}, ["j2"]),
+        ({"text": "nothing"}, []),
+    ],
+)
+def test_runs_are_found_by_what_they_are(redis_client, asked, found):
+    keep(redis_client, "success", "j0", 1000)
+    keep(redis_client, "success", "j1", 1001, kwargs={"a": 7})
+    keep(redis_client, "success", "j2", 1002, **{"class": "shop.jobs.Mail", "args": ["Köln"]})
+    error = {"error_class": "OSError", "error_message": "Connection refused"}
+    keep(redis_client, "failed", "j3", 1003, **{"class": "shop.jobs.Mail"}, **error)
+    assert walk(**asked)[0] == found
+
+
+def test_a_search_ends_with_its_budget_and_goes_on_from_there(redis_client):
+    runs = {
+        json.dumps({"jid": f"j{at}", **RUN}, separators=(",", ":")): 1000 + at
+        for at in range(1_500)
+    }
+    redis_client.zadd("cogworker:history:success", runs)
+    page = History().search(jid="j3", budget=0)
+    assert page.entries == []
+    assert page.looked_at == 500
+    assert page.cursor
+    assert walk(jid="j3", budget=0) == (["j3"], 4)
+
+
+@pytest.mark.parametrize("cursor", ["x", "1~2", "nan~0~0", "1~-1~0", "1~0~0~0"])
+def test_a_cursor_that_is_none_is_refused(redis_client, cursor):
+    with pytest.raises(InvalidQuery, match="cursor"):
+        History().search(cursor=cursor)
