@@ -82,6 +82,7 @@ class Config:
     testing: str | None
     history: HistoryKept | None
     status_expiration: float
+    admin: bool
 
     @property
     def processor_queues(self) -> tuple[QueueWeight, ...]:
@@ -170,10 +171,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("status_expiration", 1_800, parse_seconds, "E027"),
     Setting("async_queues", (), parse_queue_names, "E033"),
     Setting("async_concurrency", 100, parse_whole(1, 10_000), "E034"),
+    Setting("admin", True, parse_flag, "E036"),
 )
-
-#: Settings that the design names and a later version reads; not an error to have them now.
-LATER_SETTINGS = frozenset(f"{PREFIX}{each}" for each in ("ADMIN",))
 
 
 def default_zone() -> str:
@@ -190,8 +189,7 @@ def unknown_settings() -> list[tuple[str, str | None]]:
     one.
     """
     # Compared without what all of them begin with, which would make any two alike.
-    known = {each.removeprefix(PREFIX) for each in LATER_SETTINGS}
-    known |= {each.field.upper() for each in SETTINGS}
+    known = {each.field.upper() for each in SETTINGS}
     found = [each.removeprefix(PREFIX) for each in dir(settings) if each.startswith(PREFIX)]
     unknown = [(each, difflib.get_close_matches(each, known, 1)) for each in found]
     return [

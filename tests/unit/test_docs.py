@@ -152,16 +152,11 @@ def test_every_setting_is_described_with_the_id_of_its_check():
 
 @pytest.mark.parametrize("page", LINKING_PAGES, ids=name_of)
 def test_no_page_names_a_setting_that_does_not_exist(page):
-    known = {each.name for each in conf.SETTINGS} | conf.LATER_SETTINGS
+    known = {each.name for each in conf.SETTINGS}
     known |= {"COGWORKER_REDIS_URL"}  # an environment variable
     known |= {"COGWORKER_CI", "COGWORKER_"}  # of the test suite; what all begin with
     mentioned = set(re.findall(r"\bCOGWORKER_[A-Z_]*", page.read_text("utf-8")))
     assert mentioned <= known
-
-
-def test_the_planned_settings_are_said_to_do_nothing():
-    reserved = read("docs/reference/settings.md").partition("## Reserved")[2]
-    assert set(re.findall(r"COGWORKER_[A-Z_]+", reserved)) == conf.LATER_SETTINGS
 
 
 def test_every_check_is_described_and_no_other():

@@ -77,6 +77,7 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
     "PERIODIC": [({}, {}), ({"a": {"job": "b"}}, {"a": {"job": "b"}})],
     "ASYNC_QUEUES": [([], ()), (["a", "b", "a"], ("a", "b")), (("a",), ("a",))],
     "ASYNC_CONCURRENCY": [(1, 1), (10_000, 10_000)],
+    "ADMIN": [(True, True), (False, False)],
     "TESTING": [("fake", "fake"), ("inline", "inline"), (None, None)],
 }
 
@@ -174,6 +175,7 @@ BAD: dict[str, list[tuple[Any, str]]] = {
         ([1], "1 to 200 characters"),
     ],
     "ASYNC_CONCURRENCY": [(0, "from 1 to 10000"), (10_001, "from 1 to 10000"), ("9", "whole")],
+    "ADMIN": [(1, "True or False"), ("yes", "True or False"), (None, "True or False")],
     "TESTING": [("eager", "'fake' or 'inline'"), (False, "None"), (True, "None"), ([], "None")],
 }
 

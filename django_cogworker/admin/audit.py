@@ -1,0 +1,30 @@
+"""Who did what: a log entry of the admin for each thing that an action changed.
+
+It appears among the recent actions of the admin, and in whatever a project shows of its log entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+
+if TYPE_CHECKING:
+    from django_cogworker.admin.actions import Action
+    from django_cogworker.admin.page import Page
+
+
+def note(request: HttpRequest, page: Page, action: Action, item: str) -> None:
+    """Write it. `item` is the name of what changed: a queue, a worker."""
+    from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+    from django.contrib.contenttypes.models import ContentType
+
+    user: Any = request.user
+    LogEntry.objects.create(
+        user_id=user.pk,
+        content_type_id=ContentType.objects.get_for_model(page.log_model).pk,
+        object_id=item,
+        object_repr=(item or str(page.title))[:200],
+        action_flag=DELETION if action.destroys else CHANGE,
+        change_message=str(action.done),
+    )

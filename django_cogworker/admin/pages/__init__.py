@@ -1,0 +1,3 @@
+"""The pages, one a file; `registration.PAGES` lists them."""
+
+from __future__ import annotations

@@ -1,0 +1,66 @@
+"""Models without tables: each stands for a page of the admin, so that the page has a place in the admin's
+index, a content type for its log entries, and permissions. Nothing is ever read from them.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Page(models.Model):
+    """What all of them are."""
+
+    class Meta:
+        abstract = True
+        managed = False
+        default_permissions = ()
+
+
+class Overview(Page):
+    """Has the permissions of all pages. `manage_jobs` includes each of those below it."""
+
+    class Meta(Page.Meta):
+        verbose_name = _("overview")
+        verbose_name_plural = _("Overview")
+        permissions = (
+            ("view_jobs", "Can look at background jobs"),
+            ("manage_jobs", "Can do everything with background jobs"),
+            ("pause_queues", "Can pause and resume queues"),
+            ("clear_queues", "Can delete all jobs of a queue"),
+            ("steer_periodic", "Can run, disable and enable periodic entries"),
+            ("steer_workers", "Can quiet, resume and stop workers"),
+            ("retry_jobs", "Can retry jobs and run them now"),
+            ("move_jobs", "Can reschedule jobs and move them to another queue"),
+            ("delete_jobs", "Can delete and cancel jobs"),
+        )
+
+
+class Queue(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("queue")
+        verbose_name_plural = _("Queues")
+
+
+class Periodic(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("periodic entry")
+        verbose_name_plural = _("Periodic")
+
+
+class Worker(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("worker")
+        verbose_name_plural = _("Workers")
+
+
+class History(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("run")
+        verbose_name_plural = _("History")
+
+
+class JobClass(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("job class")
+        verbose_name_plural = _("Job classes")

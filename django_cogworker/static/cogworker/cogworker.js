@@ -1,0 +1,144 @@
+/* What the pages of django-cogworker have over plain HTML: times in the zone of whoever looks, and a part that is
+   kept up to date. Everything works without it.
+
+   A region with data-cog-poll is fetched again every data-cog-interval seconds. It rests while the tab is hidden,
+   while it is paused, and while somebody is in it (a link has the focus, text is marked, details are open), so that
+   nothing moves under anybody's hands. When the server does not answer it asks less and less often; when it asks
+   for a login or forbids the page, it asks no more. */
+(function () {
+  "use strict";
+
+  var LONGEST = 60000;
+  var STORE = "cogworker.paused";
+  var forms = {
+    datetime: { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+    time: { hour: "2-digit", minute: "2-digit" }
+  };
+
+  function language() {
+    return document.documentElement.lang || undefined;
+  }
+
+  function formatter(form) {
+    try {
+      return new Intl.DateTimeFormat(language(), forms[form] || forms.datetime);
+    } catch (error) {
+      return new Intl.DateTimeFormat(undefined, forms[form] || forms.datetime);
+    }
+  }
+
+  function localise(root) {
+    var made = {};
+    root.querySelectorAll("time[data-cog-time]").forEach(function (element) {
+      var at = new Date(element.dateTime);
+      if (isNaN(at)) return;
+      var form = element.dataset.cogTime;
+      made[form] = made[form] || formatter(form);
+      element.title = element.dateTime;
+      element.textContent = made[form].format(at);
+    });
+  }
+
+  function isPaused() {
+    try {
+      return window.localStorage.getItem(STORE) === "1";
+    } catch (error) {
+      return false;
+    }
+  }
+
+  function remember(paused) {
+    try {
+      window.localStorage.setItem(STORE, paused ? "1" : "0");
+    } catch (error) {
+      /* private windows may have no storage: then it lasts as long as the page */
+    }
+  }
+
+  function isInUse(region) {
+    var focused = document.activeElement;
+    if (focused && focused !== region && region.contains(focused)) return true;
+    if (region.querySelector("details[open], input:checked")) return true;
+    var marked = window.getSelection();
+    return Boolean(marked && !marked.isCollapsed && region.contains(marked.anchorNode));
+  }
+
+  function follow(region) {
+    var usual = (Number(region.dataset.cogInterval) || 5) * 1000;
+    var wait = usual;
+    var paused = isPaused();
+    var timer = null;
+
+    var button = document.createElement("button");
+    button.type = "button";
+    button.className = "cog-btn cog-quiet cog-refresh";
+    var late = document.createElement("p");
+    late.className = "cog-late";
+    late.setAttribute("role", "status");
+    region.before(button, late);
+
+    function label() {
+      button.textContent = paused ? region.dataset.cogResume : region.dataset.cogPause;
+      button.setAttribute("aria-pressed", String(paused));
+    }
+
+    function again() {
+      clearTimeout(timer);
+      if (!paused && !document.hidden) timer = setTimeout(ask, wait);
+    }
+
+    function failed() {
+      wait = Math.min(wait * 2, LONGEST);
+      late.textContent = region.dataset.cogLate;
+    }
+
+    function end() {
+      paused = true;
+      button.remove();
+      late.textContent = region.dataset.cogLate;
+    }
+
+    async function ask() {
+      if (isInUse(region)) return again();
+      try {
+        var answer = await fetch(region.dataset.cogPoll, {
+          credentials: "same-origin",
+          headers: { "X-Requested-With": "fetch" },
+          redirect: "manual"
+        });
+        if (answer.type === "opaqueredirect" || answer.status === 403) return end();
+        if (answer.ok) {
+          var text = await answer.text();
+          if (!isInUse(region) && !paused) {
+            region.innerHTML = text;
+            localise(region);
+          }
+          wait = usual;
+          late.textContent = "";
+        } else {
+          failed();
+        }
+      } catch (error) {
+        failed();
+      }
+      again();
+    }
+
+    button.addEventListener("click", function () {
+      paused = !paused;
+      remember(paused);
+      label();
+      if (paused) clearTimeout(timer);
+      else ask();
+    });
+    document.addEventListener("visibilitychange", function () {
+      clearTimeout(timer);
+      if (!document.hidden && !paused) ask();
+    });
+    label();
+    again();
+  }
+
+  localise(document);
+  document.querySelectorAll("[data-cog-poll]").forEach(follow);
+})();

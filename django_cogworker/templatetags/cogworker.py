@@ -1,0 +1,109 @@
+"""`{% load cogworker %}`: what the pages' templates say often. For templates of extensions too."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from django import template
+from django.template import RequestContext
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from django_cogworker.display import quantities, times
+
+register = template.Library()
+
+#: Longer arguments are cut in tables (characters).
+MAX_ARGS = 200
+
+register.filter("cog_duration", quantities.duration)
+register.filter("cog_size", quantities.size)
+register.filter("cog_count", quantities.count)
+register.filter("cog_time", times.time_tag)
+
+
+@register.simple_tag(takes_context=True)
+def cog_nonce(context: RequestContext) -> SafeString | str:
+    """The attribute that a strict policy wants on scripts and style sheets, where the project has one."""
+    nonce = context.get("csp_nonce")
+    return "" if nonce is None else format_html('nonce="{}"', nonce)
+
+
+@register.inclusion_tag("cogworker/includes/chart.html")
+def cog_chart(chart: Any) -> dict[str, Any]:
+    return {"chart": chart}
+
+
+@register.inclusion_tag("cogworker/includes/pager.html")
+def cog_pager(pager: Any) -> dict[str, Any]:
+    return {"pager": pager}
+
+
+@register.inclusion_tag("cogworker/includes/action.html", takes_context=True)
+def cog_action(
+    context: RequestContext, name: str, item: str = "", label: str = ""
+) -> dict[str, Any]:
+    """A button that does something, of a page that offers it; nothing for whoever may not. A `label` says enough
+    for screen readers, too.
+    """
+    page, request = context["page"], context.request
+    action = page.action(name)
+    return {
+        "action": action if page.may(request, action.permission) else None,
+        "label": label or action.label,
+        "about": label or action.about_item(item),
+        "item": item,
+        "url": page.url("act"),
+        "back": context["back"],
+        "csrf_token": context.get("csrf_token"),
+    }
+
+
+@register.simple_tag(takes_context=True)
+def cog_url(context: RequestContext, name: str, item: str = "", **query: Any) -> str:
+    """The address of a page by its name, or of one thing on it, or empty where there is no such page.
+
+    `{% cog_url "queue" "mail" as url %}`, `{% cog_url "history" status="failed" %}`.
+    """
+    return str(context["page"].url_of(name, item, **query))
+
+
+@register.filter
+def cog_since(moment: Any, now: float) -> float | None:
+    """Seconds from a moment until `now`, never below 0."""
+    return max(0.0, now - moment) if isinstance(moment, (int, float)) else None
+
+
+@register.filter
+def cog_queues(info: dict[str, Any]) -> list[tuple[str, int]]:
+    """The queues that a worker reads, with their weights."""
+    counts = Counter(map(str, [*info.get("queues", ()), *info.get("async_queues", ())]))
+    return list(counts.items())
+
+
+@register.filter
+def cog_slots(process: Any) -> int:
+    """How many jobs a worker runs at the same time at the most."""
+    info = process.info
+    return int(info.get("concurrency") or 0) + int(info.get("async_concurrency") or 0)
+
+
+@register.filter
+def cog_memory(info: dict[str, Any]) -> int | None:
+    """A worker's resident memory in bytes, where it tells."""
+    kilobytes = info.get("rss_kb")
+    return kilobytes * 1024 if isinstance(kilobytes, int) else None
+
+
+@register.filter
+def cog_args(run: Any) -> str:
+    """A run's arguments on one line, as far as they fit into a table."""
+    text = run.args_cut
+    if text is None:
+        parts = [json.dumps(each, ensure_ascii=False) for each in run.args or ()]
+        named = run.kwargs or {}
+        parts += [f"{name}={json.dumps(each, ensure_ascii=False)}" for name, each in named.items()]
+        text = ", ".join(parts)
+    return text if len(text) <= MAX_ARGS else f"{text[:MAX_ARGS]}…"

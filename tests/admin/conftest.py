@@ -1,0 +1,136 @@
+"""People who look at the pages, and something for them to see.
+
+`admin` may do everything; `viewer` may look; `passer` is staff without any permission of ours; `stranger` is not
+logged in. `holder("pause_queues")` has `view_jobs` and the permissions named.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from tests.project.jobs import Append, AppendLater
+
+CLASS = "tests.project.jobs.Append"
+WORKER = "host1:4242:0123456789ab"
+ENTRIES = {
+    "nightly": {"job": CLASS, "cron": "0 3 * * *", "args": ["a"]},
+    "hourly": {"job": CLASS, "cron": "0 * * * *", "tz": "Europe/Paris", "args": ["b"]},
+}
+#: Every page by its address, and what its page of one thing shows.
+LISTS = ["overview", "queue", "periodic", "worker", "history", "jobclass"]
+ITEMS = {"queue": "default", "periodic": "nightly", "worker": WORKER, "jobclass": CLASS}
+
+
+def at(page: str, item: str = "", query: str = "") -> str:
+    from django.contrib.admin.utils import quote
+    from django.urls import reverse
+
+    if item:
+        return reverse(f"admin:django_cogworker_{page}_change", args=[quote(item)]) + query
+    return reverse(f"admin:django_cogworker_{page}_changelist") + query
+
+
+ADDRESSES = [(each, "") for each in LISTS] + list(ITEMS.items())
+
+
+@pytest.fixture
+def holder(db) -> Callable[..., Client]:
+    def make(*permissions: str, look: bool = True, **options) -> Client:
+        user = User.objects.create_user(f"user{User.objects.count()}", is_staff=True)
+        names = [*permissions, *(["view_jobs"] if look else [])]
+        found = Permission.objects.filter(
+            content_type__app_label="django_cogworker", codename__in=names
+        )
+        assert len(found) == len(names)
+        user.user_permissions.set(found)
+        client = Client(**options)
+        client.force_login(user)
+        return client
+
+    return make
+
+
+@pytest.fixture
+def viewer(holder) -> Client:
+    return holder()
+
+
+@pytest.fixture
+def passer(holder) -> Client:
+    return holder(look=False)
+
+
+@pytest.fixture
+def admin(db) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+@pytest.fixture
+def periodic(settings):
+    settings.COGWORKER_PERIODIC = ENTRIES
+
+
+@pytest.fixture
+def busy(redis_client, periodic):
+    """A day's work: jobs on two queues, a worker that runs one, runs in the history, an entry with a slot."""
+    now = time.time()
+    Append.set(on_commit=False).perform_async("a")
+    AppendLater.set(on_commit=False).perform_async("b")
+    for kind, jid, more in (
+        ("success", "run-good", {}),
+        (
+            "failed",
+            "run-bad",
+            {
+                "outcome": "retrying",
+                "error_class": "OSError",
+                "error_message": "<b>refused</b> & more",
+            },
+        ),
+    ):
+        record = {"jid": jid, "class": CLASS, "queue": "default", "attempt": 1, "seconds": 1.25}
+        record |= {"wait": 0.01, "args": ["<i>x</i>"], **more}
+        redis_client.zadd(
+            f"cogworker:history:{kind}", {json.dumps(record, separators=(",", ":")): now - 10}
+        )
+    hour, day = int(now // 3600), time.strftime("%Y-%m-%d", time.gmtime(now))
+    redis_client.hset(f"cogworker:throughput:{hour}", mapping={"processed": 5, "failed": 2})
+    redis_client.hset(f"cogworker:history:daily:{day}", mapping={"success": 5, "failed": 2})
+    redis_client.hset(
+        f"cogworker:history:times:{CLASS}:{hour}",
+        mapping={"success": 5, "failed": 2, "r41": 7, "w3": 7},
+    )
+    redis_client.zadd("cogworker:history:classes", {CLASS: now})
+    line = {"slot": int(now) - 60, "at": now - 59, "jid": "slot-job"}
+    redis_client.rpush("cogworker:periodic:ledger:nightly", json.dumps(line))
+    add_worker(redis_client, WORKER)
+    loss = {"pid": 7, "identity": "host1:7:x", "how": "signal 9", "at": now, "lived": 60}
+    redis_client.zadd("cogworker:losses", {json.dumps(loss): now})
+    stuck = {"jid": "j", "class": CLASS, "queue": "default", "worker": WORKER, "stack": "<frame>"}
+    redis_client.zadd("cogworker:stuck:jobs", {json.dumps({**stuck, "at": now}): now})
+    return redis_client
+
+
+def add_worker(client, identity: str, *, quiet: bool = False) -> None:
+    """A worker as its beat writes it, without one."""
+    now = time.time()
+    info = {"hostname": "host1", "pid": 4242, "concurrency": 10, "queues": ["default", "default"]}
+    info |= {"started_at": now - 100, "version": "1", "python": "3.13", "gil": True, "rss_kb": 5000}
+    client.sadd("cogworker:processes", identity)
+    client.hset(
+        f"cogworker:process:{identity}",
+        mapping={
+            "info": json.dumps(info),
+            "busy": 1,
+            "quiet": "true" if quiet else "false",
+            "beat": now - 2,
+        },
+    )

@@ -1,0 +1,347 @@
+"""What the pages show: with data, without any, with Redis away, and to whom."""
+
+from __future__ import annotations
+
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from tests.admin.conftest import ADDRESSES, CLASS, ITEMS, LISTS, WORKER, add_worker, at
+from tests.support.round_trips import counted
+
+pytestmark = pytest.mark.django_db
+
+
+class Outline(HTMLParser):
+    """What a policy against inline code and foreign addresses would refuse, and tags left open."""
+
+    VOID = frozenset(("input", "link", "meta", "br", "img", "hr", "path", "use", "rect"))
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.refused: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        for name, value in attrs:
+            if name == "style" or name.startswith("on"):
+                self.refused.append(f"{tag} {name}")
+            if name in ("src", "href", "action") and re.match(r"(https?:)?//", value or ""):
+                self.refused.append(f"{tag} {value}")
+        if tag == "style" or (tag == "script" and not given.get("src")):
+            self.refused.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def everything(client):
+    """All that Redis holds, byte by byte."""
+    return {key: client.dump(key) for key in client.keys("*")}
+
+
+# -- they show what there is
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_every_page_shows_what_there_is(busy, viewer, page, item):
+    answer = viewer.get(at(page, item))
+    assert answer.status_code == 200
+    text = answer.content.decode()
+    told = {
+        "overview": [">default</a>", ">low</a>", "1 of 10 busy", "The last 24 hours", "Redis"],
+        "queue": ["open", WORKER] if item else [">default</a>", ">low</a>"],
+        "periodic": ["slot-job"] if item else ["nightly", "hourly", "0 3 * * *", "Europe/Paris"],
+        "worker": ["5.1 MB", "active"] if item else [WORKER, "signal 9", "&lt;frame&gt;"],
+        "history": ["run-good", "run-bad", "OSError", "1.2 s", "&lt;b&gt;refused&lt;/b&gt;"],
+        "jobclass": ["95 %", "Run time"] if item else [CLASS],
+    }[page]
+    assert [each for each in told if each not in text] == []
+    assert "<i>x</i>" not in text
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_every_page_has_words_for_having_nothing_to_show(
+    redis_client, periodic, viewer, page, item
+):
+    answer = viewer.get(at(page, item))
+    assert answer.status_code == 200
+    words = {
+        "overview": "No worker lives",
+        "queue": "nobody reads it" if item else "There are no queues yet",
+        "periodic": "No slot of this entry" if item else "No worker has published",
+        "worker": "lives no more" if item else "No worker lives",
+        "history": "No run is kept",
+        "jobclass": "No job of this class" if item else "No job has run",
+    }[page]
+    assert words in answer.content.decode()
+
+
+def test_there_are_words_for_no_entries_and_for_no_match(redis_client, periodic, viewer, settings):
+    assert "No entry matches “x”" in viewer.get(at("periodic", query="?q=x")).content.decode()
+    text = viewer.get(at("periodic", query="?q=NIGHT")).content.decode()
+    assert "nightly" in text
+    assert "hourly" not in text
+    settings.COGWORKER_PERIODIC = {}
+    assert "There are no periodic entries" in viewer.get(at("periodic")).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("page", "item"), [("queue", "a b"), ("periodic", "none"), ("jobclass", "none")]
+)
+def test_a_thing_that_cannot_be_is_not_found_and_one_unknown_is_empty(
+    redis_client, periodic, viewer, page, item
+):
+    expected = 200 if page == "jobclass" else 404
+    assert viewer.get(at(page, item)).status_code == expected
+
+
+def test_names_with_odd_characters_have_pages(redis_client, viewer):
+    for name in ("a/b", "ü?&#", "<b>", "a%2Fb", "_2F"):
+        redis_client.sadd("cogworker:queues", name)
+        answer = viewer.get(at("queue", name))
+        assert answer.status_code == 200
+        assert answer.context["queue"].name == name
+    links = re.findall(
+        r'href="([^"]+/queue/[^"]+/change/)"', viewer.get(at("queue")).content.decode()
+    )
+    assert len(links) == 5
+    assert {viewer.get(each.replace("&amp;", "&")).status_code for each in links} == {200}
+
+
+# -- Redis away
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_a_page_says_so_where_redis_is_away(viewer, settings, periodic, page, item):
+    settings.COGWORKER_REDIS = "redis://user:very-secret@127.0.0.1:1/0"
+    answer = viewer.get(at(page, item))
+    assert answer.status_code == 503
+    text = answer.content.decode()
+    assert "Redis is away" in text
+    assert "does not answer" in text
+    assert "very-secret" not in text
+    assert "Traceback" not in text
+    part = viewer.get(at(page, item, "?_live=1"))
+    assert part.status_code == 503
+    assert "<html" not in part.content.decode()
+
+
+def test_an_action_says_that_it_may_not_have_been_done(admin, settings):
+    settings.COGWORKER_REDIS = "redis://127.0.0.1:1/0"
+    answer = admin.post(at("queue") + "act/", {"action": "pause", "item": "mail"})
+    assert answer.status_code == 503
+    assert "not known whether" in answer.content.decode()
+
+
+def test_a_key_of_the_wrong_type_is_no_outage(busy, viewer):
+    busy.delete("cogworker:processes")
+    busy.set("cogworker:processes", "x")
+    answer = viewer.get(at("worker"))
+    assert answer.status_code == 503
+    assert "Redis answers with an error" in answer.content.decode()
+
+
+# -- who may look
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_who_may_look(busy, viewer, passer, holder, page, item):
+    address = at(page, item)
+    stranger = Client().get(address)
+    assert stranger.status_code == 302
+    assert "/login/" in stranger.headers["Location"]
+    assert passer.get(address).status_code == 403
+    assert passer.get(address + "?_live=1").status_code == 403
+    assert viewer.get(address).status_code == 200
+    assert holder("manage_jobs", look=False).get(address).status_code == 200
+
+
+def test_the_index_of_the_admin_lists_the_pages_for_those_who_may_look(
+    redis_client, viewer, passer
+):
+    listed = viewer.get("/admin/").content.decode()
+    assert [each for each in LISTS if at(each) not in listed] == []
+    assert "Background jobs" in listed
+    assert at("queue") not in passer.get("/admin/").content.decode()
+
+
+def test_there_is_nothing_else_below_a_page(redis_client, admin):
+    for each in ("add/", "1/delete/", "1/history/"):
+        assert admin.get(at("queue") + each).status_code == 404
+
+
+# -- frame
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_a_page_has_its_frame_and_its_part_alone_has_none(busy, viewer, page, item):
+    text = viewer.get(at(page, item)).content.decode()
+    tabs = re.search(r'<nav class="cog-tabs".*?</nav>', text, re.DOTALL)
+    assert tabs is not None
+    assert [each for each in LISTS if at(each) not in tabs[0]] == []
+    assert tabs[0].count('aria-current="page"') == 1
+    assert re.search(r'class="breadcrumbs".*Background jobs', text, re.DOTALL)
+    part = viewer.get(at(page, item, "?_live=1")).content.decode()
+    assert "<html" not in part
+    assert "cog-tabs" not in part
+
+
+def test_the_refreshed_part_keeps_the_query(busy, viewer):
+    text = viewer.get(at("queue", query="?q=def&p=1")).content.decode()
+    poll = re.search(r'data-cog-poll="([^"]+)"', text)
+    assert poll is not None
+    part = viewer.get(at("queue") + poll[1].replace("&amp;", "&")).content.decode()
+    assert ">default</a>" in part
+    assert ">low</a>" not in part
+    # The way back from an action is the page, not its part.
+    assert "_live" not in viewer.get(at("queue", query="?_live=1&q=def")).context["back"]
+
+
+@pytest.mark.parametrize("query", ["?q=x", "?jid=j", "?order=oldest", "?cursor=1~0~0"])
+def test_a_history_that_was_searched_stands_still(busy, viewer, query):
+    assert "data-cog-poll" in viewer.get(at("history")).content.decode()
+    assert "data-cog-poll" not in viewer.get(at("history", query=query)).content.decode()
+
+
+# -- strictness
+
+
+@pytest.mark.parametrize("full", ["busy", "redis_client"])
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_no_inline_code_no_foreign_address_and_tags_in_good_order(
+    request, periodic, admin, page, item, full
+):
+    request.getfixturevalue(full)
+    outline = Outline(admin.get(at(page, item)).content.decode())
+    assert outline.refused == []
+    assert outline.open == []
+
+
+def test_a_nonce_of_the_project_is_on_our_script_and_style(busy, viewer, settings):
+    options = settings.TEMPLATES[0]["OPTIONS"]
+    path = "tests.admin.nonces.nonce"
+    settings.TEMPLATES = [
+        {
+            **settings.TEMPLATES[0],
+            "OPTIONS": {"context_processors": [*options["context_processors"], path]},
+        }
+    ]
+    text = viewer.get(at("overview")).content.decode()
+    assert re.search(r'<script src="[^"]*cogworker\.js" defer nonce="n0nce">', text)
+    assert re.search(r'<link rel="stylesheet" href="[^"]*cogworker\.css" nonce="n0nce">', text)
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_looking_changes_nothing(busy, admin, page, item):
+    before = everything(busy)
+    admin.get(at(page, item))
+    admin.get(at(page, item, "?_live=1"))
+    assert everything(busy) == before
+
+
+@pytest.mark.parametrize(("page", "item"), ADDRESSES)
+def test_the_number_of_round_trips_does_not_depend_on_how_much_there_is(
+    busy, viewer, settings, page, item
+):
+    def trips():
+        with counted() as found:
+            assert viewer.get(at(page, item)).status_code == 200
+        return found.number
+
+    trips()  # connections are open then
+    few = trips()
+    pipe = busy.pipeline()
+    for number in range(200):
+        pipe.sadd("cogworker:queues", f"queue{number}")
+        pipe.zadd("cogworker:history:classes", {f"a.b.Class{number}": time.time()})
+        for run in range(10):
+            record = f'{{"jid":"{number}-{run}","class":"x","queue":"q","attempt":1,"seconds":1}}'
+            pipe.zadd("cogworker:history:success", {record: number + run})
+    pipe.execute()
+    for number in range(200):
+        add_worker(busy, f"host:{number}:0123456789ab")
+    settings.COGWORKER_PERIODIC = {
+        f"entry{number}": {"job": CLASS, "cron": "0 3 * * *", "args": ["a"]}
+        for number in range(100)
+    } | settings.COGWORKER_PERIODIC
+    assert trips() == few <= 12
+
+
+# -- times and numbers
+
+
+def test_times_are_in_the_zone_of_django_and_machines_can_read_them(busy, viewer, settings):
+    settings.TIME_ZONE = "Asia/Tokyo"
+    busy.zadd("cogworker:losses", {'{"at": 1700000000, "how": "x", "pid": 1, "lived": 1}': 1})
+    text = viewer.get(at("worker")).content.decode()
+    assert (
+        '<time datetime="2023-11-14T22:13:20Z" data-cog-time="datetime">2023-11-15 07:13:20</time>'
+        in text
+    )
+
+
+def test_no_language_spoils_the_drawings(busy, viewer, settings):
+    """A decimal comma in an attribute would be no number."""
+    settings.LANGUAGE_CODE = "de"
+    with translation.override("de"):
+        text = viewer.get(at("overview")).content.decode()
+    drawing = re.search(r"<svg viewBox.*?</svg>", text, re.DOTALL)
+    assert drawing is not None
+    numbers = re.findall(r'\b(?:x|y|width|height)="([^"]+)"', drawing[0])
+    assert numbers
+    assert all(re.fullmatch(r"\d+(\.\d+)?", each) for each in numbers)
+
+
+def test_a_chart_has_a_table_with_the_same_numbers(busy, viewer):
+    text = viewer.get(at("overview")).content.decode()
+    chart = text[text.index("The last 24 hours") : text.index("Runs per day")]
+    assert 'aria-hidden="true"' in chart[chart.index("<svg") :][:200]
+    rows = re.findall(r'<td class="cog-num">(\d+)</td>', chart)
+    assert len(rows) == 48
+    assert rows[-2:] == ["5", "2"]
+
+
+# -- history
+
+
+def test_runs_are_filtered_and_paged_on_the_server(busy, viewer):
+    for number in range(60):
+        record = f'{{"jid":"j{number}","class":"a.B","queue":"q","attempt":1,"seconds":1,"args":[{number}]}}'
+        busy.zadd("cogworker:history:success", {record: 1000 + number})
+
+    def jids(query):
+        answer = viewer.get(at("history", query=query))
+        return [each.item.jid for each in answer.context["rows"]], answer
+
+    first, answer = jids("?class=a.B")
+    assert first == [f"j{number}" for number in range(59, 34, -1)]
+    second, answer = jids(answer.context["pager"].next)
+    assert second == [f"j{number}" for number in range(34, 9, -1)]
+    third, answer = jids(answer.context["pager"].next)
+    assert third == [f"j{number}" for number in range(9, -1, -1)]
+    assert answer.context["pager"].next == ""
+    assert jids(answer.context["pager"].first)[0] == first
+    assert jids("?order=oldest")[0][:2] == ["j0", "j1"]
+    assert jids("?status=failed")[0] == ["run-bad"]
+    odd, _ = jids("?status=nonsense&order=nonsense&cursor=nonsense&p=x")
+    assert sorted(odd[:2]) == ["run-bad", "run-good"]
+    found, answer = jids("?jid=run-bad")
+    assert found == ["run-bad"]
+    assert "Show those of all jobs" in answer.content.decode()
+    assert "No run that is kept matches" in jids("?q=nowhere")[1].content.decode()
+
+
+def test_every_item_of_the_lists_leads_to_a_page(busy, viewer):
+    for page, item in ITEMS.items():
+        assert at(page, item) in viewer.get(at(page)).content.decode()
