@@ -12,6 +12,9 @@ from django_cogworker.admin.pages.queue_actions import CLEAR, PAUSE, RESUME
 from django_cogworker.exceptions import InvalidQueueName
 from django_cogworker.models import Queue
 
+#: So many of the workers that read a queue are named.
+MOST_READERS = 50
+
 
 class QueuesPage(Page):
     """All queues, and a page of each. Rows of the table are `QueueState`."""
@@ -44,7 +47,9 @@ class QueuesPage(Page):
         except InvalidQueueName as error:
             raise Http404(str(error)) from None
         (state,) = api.queue_states([queue.name])
-        return {"queue": state, "readers": _readers(queue.name)}
+        readers = _readers(queue.name)
+        shown = readers[:MOST_READERS]
+        return {"queue": state, "readers": shown, "more_readers": len(readers) - len(shown)}
 
 
 def _readers(name: str) -> list[api.Process]:

@@ -75,7 +75,10 @@
     var late = document.createElement("p");
     late.className = "cog-late";
     late.setAttribute("role", "status");
-    region.before(button, late);
+    var bar = document.querySelector(".cog-tabs");
+    if (bar) bar.append(button);
+    else region.before(button);
+    region.before(late);
 
     function label() {
       button.textContent = paused ? region.dataset.cogResume : region.dataset.cogPause;
@@ -95,7 +98,7 @@
     function end() {
       paused = true;
       button.remove();
-      late.textContent = region.dataset.cogLate;
+      late.textContent = region.dataset.cogEnded;
     }
 
     async function ask() {
