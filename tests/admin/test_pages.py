@@ -278,6 +278,51 @@ def test_the_number_of_round_trips_does_not_depend_on_how_much_there_is(
     assert trips() == few <= 12
 
 
+# -- workers and the server
+
+
+def test_workers_and_what_they_can_run_are_counted(redis_client, viewer):
+    """None: not lit. One quiet: not lit. One that works: lit."""
+
+    def seen():
+        for page in ("overview", "worker"):
+            answer = viewer.get(at(page))
+            lit = "cog-dot cog-lit" in answer.content.decode()
+            yield answer.context["working"], answer.context["slots"], lit
+
+    assert set(seen()) == {(0, 0, False)}
+    add_worker(redis_client, "a:1:0", quiet=True)
+    assert set(seen()) == {(0, 10, False)}
+    add_worker(redis_client, "b:1:0")
+    assert set(seen()) == {(1, 20, True)}
+
+
+def test_a_pause_shows_with_its_way_back(busy, admin):
+    address = at("queue", "default")
+    assert "Pause the queue default" in admin.get(address).content.decode()
+    admin.post(at("queue") + "act/", {"action": "pause", "item": "default"})
+    for each in (address, at("queue"), at("overview")):
+        text = admin.get(each).content.decode()
+        assert '<span class="cog-badge cog-warn">paused</span>' in text
+        assert "Resume the queue default" in text
+        assert "Pause the queue default" not in text
+
+
+def test_the_overview_has_the_numbers_of_the_server_or_dashes(make_redis_server, viewer, settings):
+    server = make_redis_server()
+    settings.COGWORKER_REDIS = server.url
+    facts = server.client().info()
+    version = facts.get("valkey_version") or facts["redis_version"]
+    told = viewer.get(at("overview")).content.decode()
+    told = told[told.index(">Redis</h2>") :]
+    assert f" {version}</dd>" in told
+    assert told.count("<dd>\N{EN DASH}</dd>") == 0
+    server.client().execute_command("ACL", "SETUSER", "default", "-info")
+    told = viewer.get(at("overview")).content.decode()
+    told = told[told.index(">Redis</h2>") :]
+    assert told.count("<dd>\N{EN DASH}</dd>") == 5
+
+
 # -- times and numbers
 
 

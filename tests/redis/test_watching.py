@@ -201,6 +201,23 @@ def test_a_search_ends_with_its_budget_and_goes_on_from_there(redis_client):
     assert walk(jid="j3", budget=0) == (["j3"], 4)
 
 
+def test_a_search_loses_none_where_one_kind_is_rarer_than_the_other(redis_client):
+    """Read in chunks, the rare kind reaches much further back than the other."""
+    for kind, step, many in (("success", 1, 1_200), ("failed", 3, 600)):
+        runs = {
+            json.dumps({"jid": f"{kind}-{at}", **RUN}, separators=(",", ":")): 9_000 - step * at
+            for at in range(many)
+        }
+        redis_client.zadd(f"cogworker:history:{kind}", runs)
+    every, _ = walk(text="pay", limit=1_000)
+    assert len(every) == len(set(every)) == 1_800
+    ends = [
+        9_000 - int(at) * (1 if kind == "success" else 3)
+        for kind, at in (each.split("-") for each in every)
+    ]
+    assert ends == sorted(ends, reverse=True)
+
+
 @pytest.mark.parametrize("cursor", ["x", "1~2", "nan~0~0", "1~-1~0", "1~0~0~0"])
 def test_a_cursor_that_is_none_is_refused(redis_client, cursor):
     with pytest.raises(InvalidQuery, match="cursor"):
