@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from django import template
@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from django_cogworker.display import quantities, times
+from django_cogworker.payload.display import arguments_text
 
 register = template.Library()
 
@@ -91,6 +92,15 @@ def cog_slots(process: Any) -> int:
 
 
 @register.filter
+def cog_busy(process: Any, held: Mapping[str, int]) -> int:
+    """How many jobs a worker runs: of those that it holds at most as many as it has slots for, since a few are
+    fetched ahead; where that is not known, as many as its last beat said.
+    """
+    count = held.get(process.identity)
+    return int(process.busy) if count is None else min(count, cog_slots(process))
+
+
+@register.filter
 def cog_memory(info: dict[str, Any]) -> int | None:
     """A worker's resident memory in bytes, where it tells."""
     kilobytes = info.get("rss_kb")
@@ -102,8 +112,5 @@ def cog_args(run: Any) -> str:
     """A run's arguments on one line, as far as they fit into a table."""
     text = run.args_cut
     if text is None:
-        parts = [json.dumps(each, ensure_ascii=False) for each in run.args or ()]
-        named = run.kwargs or {}
-        parts += [f"{name}={json.dumps(each, ensure_ascii=False)}" for name, each in named.items()]
-        text = ", ".join(parts)
+        text = arguments_text(run.args or (), run.kwargs)
     return text if len(text) <= MAX_ARGS else f"{text[:MAX_ARGS]}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from html.parser import HTMLParser
@@ -295,6 +296,34 @@ def test_workers_and_what_they_can_run_are_counted(redis_client, viewer):
     assert set(seen()) == {(0, 10, False)}
     add_worker(redis_client, "b:1:0")
     assert set(seen()) == {(1, 20, True)}
+
+
+def test_the_number_of_running_jobs_is_that_of_the_table_whatever_the_last_beat_said(busy, viewer):
+    for ticket in range(3):
+        job = {"class": CLASS, "jid": f"run-{ticket}", "queue": "low", "args": [], "v": 1}
+        taken = f"{int(time.time() * 1000) - 5_000} low\n{json.dumps(job)}"
+        busy.hset(f"cogworker:workers:{WORKER}", str(ticket + 1), taken)
+    busy.hset("cogworker:holders", WORKER, 4)
+    for address in (at("worker"), at("worker", WORKER)):
+        text = viewer.get(address).content.decode()
+        assert re.search(r">\s*3 / 10", text)
+        assert re.findall(r"<code>(run-\d)</code>", text) == ["run-0", "run-1", "run-2"]
+        assert "5.0 s</td>" in text or re.search(r">[5-9]\.\d s</td>", text)
+    # A worker that is gone has no row, but what it held is still there for the next to bring back.
+    busy.delete(f"cogworker:process:{WORKER}")
+    text = viewer.get(at("worker")).content.decode()
+    assert "silent" in text
+    assert "lives no more" in viewer.get(at("worker", WORKER)).content.decode()
+
+
+def test_arguments_of_a_run_are_shown_as_people_write_them(redis_client, viewer):
+    record = {"jid": "j", "class": CLASS, "queue": "q", "attempt": 1, "seconds": 1}
+    record |= {"args": [7, "ü", {"$": "date", "v": "2026-11-30"}], "kwargs": {"to": None}}
+    redis_client.zadd(
+        "cogworker:history:success", {json.dumps(record, separators=(",", ":")): 1000}
+    )
+    text = viewer.get(at("history")).content.decode()
+    assert "<code>7, &quot;ü&quot;, 2026-11-30, to=null</code>" in text
 
 
 def test_a_pause_shows_with_its_way_back(busy, admin):

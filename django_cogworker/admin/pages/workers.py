@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,9 +21,10 @@ from django_cogworker.templatetags.cogworker import cog_slots
 
 #: Stands for all workers that live.
 ALL = "*"
-#: So many lost workers, stuck jobs and running jobs are shown.
+#: So many lost workers, stuck jobs and running jobs are shown; of the last so many are read.
 MOST = 20
-MOST_RUNNING = 200
+MOST_RUNNING = 100
+MOST_READ = 1000
 
 
 def _signalled(verb: str, done: Text) -> Callable[[Items], Outcome]:
@@ -90,6 +92,7 @@ class WorkersPage(Page):
     def context(self, request: HttpRequest) -> Context:
         processes = list(api.ProcessSet())
         shown, pager = cut(request, processes)
+        work = api.WorkSet().read(MOST_READ)
         return {
             "processes": processes,
             "working": sum(not each.is_quiet for each in processes),
@@ -98,7 +101,9 @@ class WorkersPage(Page):
             "rows": self.rows(shown),
             "pager": pager,
             "now": time.time(),
-            "running": _running(),
+            "running": work[:MOST_RUNNING],
+            "more_running": max(0, len(work) - MOST_RUNNING),
+            "held": _held(work),
             "losses": api.losses()[:MOST],
             "stuck": _stuck(),
             "all": ALL,
@@ -106,17 +111,20 @@ class WorkersPage(Page):
 
     def item_context(self, request: HttpRequest, item: str) -> Context:
         process = next((each for each in api.ProcessSet() if each.identity == item), None)
+        work = api.WorkSet(item).read(MOST_READ)
         return {
             "process": process,
             "facts": _facts(process) if process else (),
             "now": time.time(),
-            "running": _running(item),
+            "running": work[:MOST_RUNNING],
+            "more_running": max(0, len(work) - MOST_RUNNING),
+            "held": _held(work),
         }
 
 
-def _running(identity: str | None = None) -> Sequence[Any]:
-    work: Any = getattr(api, "WorkSet", None)
-    return work(identity).read(MOST_RUNNING) if work else ()
+def _held(work: Sequence[api.Work]) -> Counter[str]:
+    """How many jobs each worker holds, fresher than its last beat; nothing where not all could be read."""
+    return Counter(each.identity for each in work) if len(work) < MOST_READ else Counter()
 
 
 def _stuck() -> list[dict[str, Any]]:
