@@ -110,9 +110,10 @@ def parse_paths(value: Any) -> tuple[str, ...]:
 def parse_names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ValueError("a list of argument names")
-    if not all(isinstance(each, str) and each for each in value):
-        raise ValueError("a list of argument names")
-    return tuple(value)
+    for each in value:
+        if not isinstance(each, str) or not each.strip():
+            raise ValueError(f"a list of argument names (not {each!r})")
+    return tuple(each.strip() for each in value)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

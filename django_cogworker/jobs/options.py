@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal, TypedDict
 
 from django_cogworker.exceptions import InvalidOption, UnknownOption
-from django_cogworker.parsers import check_queue_name
+from django_cogworker.parsers import check_queue_name, parse_names
 from django_cogworker.payload.job import OWN_FIELDS, PRIORITIES
 
 #: What `retry=True` means: so many retries after the first attempt.
@@ -42,6 +42,7 @@ class JobOptions(TypedDict, total=False):
     on_conflict: Literal["skip", "raise", "replace"]
     timeout: float | timedelta | None
     expires_in: float | timedelta | None
+    sensitive: Sequence[str]
 
 
 Wire = Callable[[Any], dict[str, Any]]
@@ -132,6 +133,7 @@ declare(Option("on_commit", None, _on_commit))
 declare(Option("at_most_once", False, _flag, lambda value: {"at_most_once": True} if value else {}))
 declare(Option("tags", (), _tags, lambda value: {"tags": value} if value else {}))
 declare(Option("extra", {}, _extra, dict))
+declare(Option("sensitive", (), parse_names))  # read by `masking`; it does not travel
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

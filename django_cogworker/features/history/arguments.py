@@ -1,7 +1,7 @@
 """What the history shows of a job's arguments.
 
-A payload may have a megabyte; a history of fifty thousand of them must not. So long arguments are cut.
-All that is to be hidden has to be hidden in `visible`, before anything is encoded.
+A payload may have a megabyte; a history of fifty thousand of them must not. So long arguments are cut, after
+sensitive ones were masked: those never come into the history.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+
+from django_cogworker.jobs.masking import visible_arguments
 
 #: Longer arguments (as JSON) are cut, and this much of them is left (characters).
 MAX_LENGTH = 2_000
@@ -19,18 +21,13 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 quote: Callable[[str], str] = json.encoder.encode_basestring_ascii
 
 
-def visible(payload: dict[str, Any]) -> tuple[Any, Any]:
-    """Positional and keyword arguments of the payload as they may be shown to people."""
-    return payload.get("args") or [], payload.get("kwargs")
-
-
 def fields(payload: dict[str, Any]) -> str:
     """The arguments as fields of a JSON object: `args`, `kwargs` where there are any, or `args_cut`."""
-    args, kwargs = visible(payload)
     try:
+        args, kwargs = visible_arguments(payload)
         text = _encode_args(args)
         named = encode(kwargs) if kwargs else ""
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError, AttributeError, RecursionError):
         # A middleware put something in there that JSON cannot hold.
         return '"args_cut":"(cannot be shown)"'
     if len(text) + len(named) > MAX_LENGTH:
