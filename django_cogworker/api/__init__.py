@@ -32,6 +32,13 @@ from django_cogworker.api.work import Work, WorkSet
 
 if TYPE_CHECKING:
     from django_cogworker.api.cancelling import acancel, cancel
+    from django_cogworker.api.errors import (
+        ErrorGroup,
+        ErrorGroupPage,
+        error_group,
+        error_groups,
+        forget_error_group,
+    )
     from django_cogworker.api.history import (
         ClassHour,
         ClassStats,
@@ -64,6 +71,8 @@ _OF_FEATURES = {
     "ClassHour": "history",
     "ClassStats": "history",
     "DayCount": "history",
+    "ErrorGroup": "errors",
+    "ErrorGroupPage": "errors",
     "History": "history",
     "HistoryEntry": "history",
     "HistoryPage": "history",
@@ -76,6 +85,9 @@ _OF_FEATURES = {
     "class_hours": "history",
     "class_names": "history",
     "class_stats": "history",
+    "error_group": "errors",
+    "error_groups": "errors",
+    "forget_error_group": "errors",
     "percentiles": "history",
     "release_lock": "unique",
     "unique_locks": "unique",
@@ -100,6 +112,8 @@ __all__ = [
     "Criteria",
     "DayCount",
     "DeadSet",
+    "ErrorGroup",
+    "ErrorGroupPage",
     "FoundJob",
     "History",
     "HistoryEntry",
@@ -137,7 +151,10 @@ __all__ = [
     "class_names",
     "class_stats",
     "counters",
+    "error_group",
+    "error_groups",
     "find_job",
+    "forget_error_group",
     "losses",
     "percentiles",
     "queue_names",

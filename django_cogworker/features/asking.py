@@ -95,6 +95,18 @@ class Notes:
         return effects
 
 
+def failure_fields(payload: dict[str, Any], error: BaseException) -> dict[str, Any]:
+    """What features write into the record of a job that failed by this error. Never raises."""
+    fields: dict[str, Any] = {}
+    for hook in registry.taking_part("failed"):
+        try:
+            fields.update(hook(payload, error))
+        except Exception:
+            jid = payload.get("jid")
+            logger.exception("A feature failed to mark job %s.", jid, extra={"jid": jid})
+    return fields
+
+
 def locate(jid: str) -> Place | None:
     """Where the job is, where a feature knows it without a search. Raises redis-py's errors."""
     for hook in registry.taking_part("located"):

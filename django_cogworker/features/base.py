@@ -20,6 +20,9 @@ from django_cogworker.jobs.context import JobContext, Listener
 from django_cogworker.jobs.options import Option
 from django_cogworker.store.values import Effect
 
+#: The outcomes of runs that failed.
+FAILURES = frozenset(("retrying", "dead", "killed", "discarded"))
+
 
 @dataclasses.dataclass(
     slots=True
@@ -135,6 +138,10 @@ class Feature:
     def excused(self, payload: dict[str, Any], error: BaseException) -> Refused | None:
         """Asked when a run ended by an error: whether that is no failure, and what becomes of the job."""
         return None
+
+    def failed(self, payload: dict[str, Any], error: BaseException) -> dict[str, Any]:
+        """Fields for the record of a job that failed by this error, wherever it goes now: texts and numbers."""
+        return {}
 
     def located(self, jid: str) -> Place | None:
         """Where the job is, if this feature knows."""

@@ -19,6 +19,7 @@ FEATURES: list[str] = [
     "django_cogworker.features.expiry.feature.Expiry",
     "django_cogworker.features.periodic.feature.Periodic",
     "django_cogworker.features.status.feature.StatusFeature",
+    "django_cogworker.features.errors.feature.Errors",
 ]
 
 _loaded: list[Feature] = []

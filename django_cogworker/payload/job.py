@@ -50,6 +50,8 @@ OWN_FIELDS = frozenset(
         "periodic_lock",
         "error_class",
         "error_message",
+        "error_group",
+        "error_place",
         "failed_at",
         "retry_count",
         "retried_at",

@@ -25,7 +25,8 @@ class Effect:
     many), `record` (score, member, lowest score that is kept, at most so many, and further pairs of
     score and member, 1,000 at most), `expire` (seconds), `delete` (), `delete_if_owner` (owner),
     `expire_if_owner` (owner, seconds), `hold` (owner, seconds: extend it, or take it anew where nobody
-    has it), `forget` (member …: out of what was recorded).
+    has it), `forget` (member …: out of what was recorded), `tally` (field, moment, at most so many
+    fields, oldest moment that is kept, text: one more of that field in a table, see `tally`).
 
     Three keep a line of jobs that wait in the scheduled set for a key to be free: `enlist` (rank, at most so
     many, seconds that the line lives) puts the job of the step into it as it is filed now, `delist` () takes it
@@ -49,6 +50,7 @@ class Effect:
         "enlist",
         "delist",
         "hasten",
+        "tally",
     ]
     key: str
     args: tuple[str | int, ...] = ()

@@ -20,6 +20,7 @@ import time
 from typing import Any, Literal
 
 from django_cogworker.exceptions import JobFailedError, JobOrphanedError, UnparseablePayload
+from django_cogworker.features.asking import failure_fields
 from django_cogworker.payload import unparseable
 from django_cogworker.payload.codec import decode_on, encode
 from django_cogworker.payload.failure import add_failure
@@ -109,5 +110,6 @@ def _filed(ticket: int, queue: str, filed: Filed) -> Orphan:
 def _buried(ticket: int, queue: str, job: dict[str, Any], error: JobOrphanedError) -> Orphan:
     record = dict(job)
     add_failure(record, error, time.time())
+    record.update(failure_fields(record, error))
     record.pop("enqueued_at", None)
     return Orphan(ticket, queue, "dead", encode(record), job=record, error=error)

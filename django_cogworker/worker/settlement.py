@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
+from django_cogworker.features.asking import failure_fields
 from django_cogworker.payload.codec import decode, decode_on, encode
 from django_cogworker.payload.failure import (
     ATTEMPTS_TTL,
@@ -151,6 +152,7 @@ def interrupted(
         error_class=error_name(error),
         error_message=error_text(error),
         failed_at=round(now, 6),
+        **failure_fields(record, error),
     )
     if decision.outcome != "retrying":
         return record, decision
@@ -180,6 +182,7 @@ class FailureSettler:
         record = dict(payload)
         try:
             add_failure(record, error, now)
+            record.update(failure_fields(record, error))
             _end_of_run(record)
             encoded = encode(record)
         except InvalidPayload as problem:

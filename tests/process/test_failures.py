@@ -51,6 +51,7 @@ def test_a_failure_with_retries_left_waits_for_the_next_attempt(start_worker, jo
     assert payload["retry_count"] == 1
     assert before - 1 < payload["failed_at"] < time.time() + 1
     failure = {"error_class", "error_message", "failed_at", "retry_count"}
+    failure |= {"error_group", "error_place"}  # of the feature
     assert failure <= set(payload)
     assert set(payload) - failure == {"class", "args", "queue", "retry", "v", "jid", "created_at"}
     (attempt,) = board.attempts(jid)

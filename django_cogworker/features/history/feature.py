@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django_cogworker.conf import PerConfig, get_config
-from django_cogworker.features.base import Feature, Run
+from django_cogworker.features.base import FAILURES, Feature, Run
 from django_cogworker.features.history.writing import (
     FAILED,
     SUCCESS,
@@ -24,9 +24,6 @@ from django_cogworker.features.history.writing import (
 )
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.values import Effect
-
-#: What the core calls the ends of attempts that failed.
-FAILURES = frozenset(("retrying", "dead", "killed", "discarded"))
 
 _keys: PerConfig[Keys] = PerConfig(lambda config: Keys(config.key_prefix))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import redis
 
+from django_cogworker.store import tally
 from django_cogworker.store.plain.transaction import leave_token
 from django_cogworker.store.values import Effect
 
@@ -80,6 +81,8 @@ class Effects:
             pipe.delete(key)
         elif effect.op == "forget":
             pipe.zrem(key, *(str(each) for each in args))
+        elif effect.op == "tally":
+            self._tally(pipe, key, args)
         elif effect.op == "hold":
             owner = self._client.get(key)
             if owner is None or owner == str(args[0]).encode():
@@ -91,6 +94,19 @@ class Effects:
                 pipe.delete(key)
             else:
                 pipe.expire(key, int(args[1]))
+
+    def _tally(self, pipe: Any, key: str, args: Sequence[str | int]) -> None:
+        field, at, most, oldest, words = args
+        try:
+            had = self._client.hget(key, str(field))
+            table = self._client.hgetall(key) if had is None else {}
+        except redis.ResponseError as error:
+            logger.error("%s cannot be counted in: %s.", key, error)
+            return  # what is counted stops no job
+        surplus = tally.surplus(table, int(most), float(oldest))
+        if surplus:
+            pipe.hdel(key, *surplus)
+        pipe.hset(key, str(field), tally.counted(had, str(at), str(words)))
 
     @staticmethod
     def _line(pipe: Any, effect: Effect, job: bytes | None) -> None:

@@ -11,6 +11,21 @@ local function note_effect(reply)
   end
 end
 
+-- Makes room in a full table (see `tally`): drops the rows that are too old, and at the least the oldest tenth, so
+-- that a stream of new fields does not make it look through the table each time.
+local function make_room(key, most, oldest)
+  if redis.call('HLEN', key) < most then return end
+  local flat, rows = redis.call('HGETALL', key), {}
+  for at = 1, #flat, 2 do
+    rows[#rows + 1] = {tonumber(string.match(flat[at + 1], '^(%S+) ')) or 0, flat[at]}
+  end
+  table.sort(rows, function(one, other) return one[1] < other[1] end)
+  local least = math.max(1, math.floor(most / 10))
+  for number, row in ipairs(rows) do
+    if number <= least or row[1] < oldest then redis.call('HDEL', key, row[2]) end
+  end
+end
+
 local effect_ops = {
   hincrby = function(key, effect)
     for at = 3, #effect, 2 do note_effect(redis.pcall('HINCRBY', key, effect[at], effect[at + 1])) end
@@ -63,6 +78,34 @@ local effect_ops = {
         return leave_token(tokens)
       end
     end
+  end,
+  -- A row is '<last moment> <count> <first moment> <hour>:<count in that hour> …', a new line, and a text. In a
+  -- full table those that were silent for the longest time leave.
+  tally = function(key, effect)
+    local field, at, text = effect[3], effect[4], effect[7]
+    local had = redis.pcall('HGET', key, field)
+    if type(had) == 'table' then return note_effect(had) end
+    local hour = math.floor(tonumber(at) / 3600)
+    local last, count, first, rest, hours, this_hour = at, 0, at, '', {}, 0
+    if had then
+      local found, number, begun, more = string.match(had, '^(%S+) (%d+) (%S+)([%d: ]*)\n')
+      if number then
+        count, first, rest = tonumber(number), begun, more
+        if (tonumber(found) or 0) > tonumber(at) then last = found end
+      end
+    else
+      make_room(key, tonumber(effect[5]), tonumber(effect[6]))
+    end
+    for each, number in string.gmatch(rest, '(%d+):(%d+)') do
+      if tonumber(each) == hour then
+        this_hour = tonumber(number)
+      elseif tonumber(each) > hour - 24 then
+        hours[#hours + 1] = each .. ':' .. number
+      end
+    end
+    hours[#hours + 1] = string.format('%.0f:%.0f', hour, this_hour + 1)
+    local head = string.format('%s %.0f %s ', last, count + 1, first)
+    note_effect(redis.pcall('HSET', key, field, head .. table.concat(hours, ' ') .. '\n' .. text))
   end,
   hold = function(key, effect)
     local owner = redis.pcall('GET', key)
