@@ -10,18 +10,15 @@ import pytest
 
 from django_cogworker import DISCARD, Job
 from django_cogworker.api import error_group, error_groups, forget_error_group
-from django_cogworker.conf import get_config
 from django_cogworker.exceptions import InvalidQuery
 from django_cogworker.features.base import Run
 from django_cogworker.features.errors import feature
 from django_cogworker.features.errors.feature import Errors, groups_key
 from django_cogworker.store import tally
-from django_cogworker.store.plain import PlainVerbs
 from django_cogworker.store.store import Store, get_store
 from django_cogworker.store.values import Effect, Outgoing
-from django_cogworker.worker import surroundings
 from tests.project.jobs import Append, FailOnce, FailTimes
-from tests.redis.lost import LOST, Fleet, look, recoverer
+from tests.redis.lost import LOST, look, recoverer
 from tests.redis.test_basic_mode import working
 from tests.support.waiting import wait_until
 
@@ -111,10 +108,7 @@ def test_a_failure_that_had_to_be_interrupted_is_counted_and_marked(redis_url, f
     assert group.where == "tests.uniquejobs.jobs.spoiling.<locals>.spoil"
 
 
-def test_a_burial_with_its_worker_is_a_failure_without_a_place(redis_url, monkeypatch):
-    for each in ("before_job", "after_job"):
-        monkeypatch.setattr(surroundings, each, lambda *_: None)
-    fleet = Fleet(get_store())
+def test_a_burial_with_its_worker_is_a_failure_without_a_place(fleet):
     known: dict[str, Any] = {"class": Append.job_name}
     fleet.silent(LOST, "a", **known, orphanings=3)
     fleet.hold(LOST, "b", **known)
@@ -198,10 +192,11 @@ def test_a_group_can_be_forgotten_and_begins_anew(redis_url, monkeypatch):
 def test_groups_that_are_too_old_or_junk_are_not_shown(redis_url, monkeypatch):
     keep((Append.job_name, "x", time.time() - feature.TTL - 60), monkeypatch=monkeypatch)
     client: Any = get_store().client
-    for junk in ("no row", "1 2 3\nno json", "1 2 3 4:5:6\n{}"):
-        client.hset(groups_key(get_store().keys), junk, junk)
+    now = f"{time.time():.3f}"
+    spoilt = ["no row", f"{now} 2 3\nno json", f"{now} 2 3\n{{}}", f"{now} 2 3 4:5:6\n{{}}"]
+    client.hset(groups_key(get_store().keys), mapping={f"no {each}": each for each in spoilt})
     assert error_groups().groups == []
-    assert error_group("no row") is None
+    assert error_group("no no row") is None
 
 
 def test_a_page_of_all_groups_is_one_round_trip(redis_url, monkeypatch):
@@ -214,14 +209,6 @@ def test_a_page_of_all_groups_is_one_round_trip(redis_url, monkeypatch):
 
 
 # -- the table
-
-
-@pytest.fixture(params=["scripts", "basic"])
-def store(request: pytest.FixtureRequest, redis_url: str) -> Store:
-    store = get_store()
-    if request.param == "basic":
-        store._verbs = PlainVerbs(store.client, store.keys, get_config())
-    return store
 
 
 def done(store: Store, *effects: Effect) -> None:

@@ -117,8 +117,10 @@ def test_what_makes_a_group_and_what_does_not():
         group(raised(other_line)),
         group(raised(Thing().fails), **{"class": FailOnce.job_name}),
         group(raised(Thing().fails_in, json.loads, "{")),
+        group(raised(Thing().fails_in, int, "x")),
+        group(raised(Thing().fails_in, int, [])),
     ]
-    assert len({one, *others}) == 4
+    assert len({one, *others}) == 6
 
 
 def test_classes_that_nobody_knows_share_a_name():
