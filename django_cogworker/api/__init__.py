@@ -18,6 +18,7 @@ from django_cogworker.api.acting import Action, Verdict
 from django_cogworker.api.bulk import BulkAction, BulkProgress
 from django_cogworker.api.counters import counters
 from django_cogworker.api.criteria import Criteria
+from django_cogworker.api.explaining import Explanation, explain
 from django_cogworker.api.finding import FoundJob, find_job
 from django_cogworker.api.processes import Process, ProcessSet, losses
 from django_cogworker.api.queue_states import QueueState, queue_names, queue_states
@@ -29,6 +30,7 @@ from django_cogworker.api.shelf import JobMatches, JobPage
 from django_cogworker.api.stats import Stats
 from django_cogworker.api.throughput import HourCount, throughput
 from django_cogworker.api.work import Work, WorkSet
+from django_cogworker.features.base import Reason
 
 if TYPE_CHECKING:
     from django_cogworker.api.cancelling import acancel, cancel
@@ -114,6 +116,7 @@ __all__ = [
     "DeadSet",
     "ErrorGroup",
     "ErrorGroupPage",
+    "Explanation",
     "FoundJob",
     "History",
     "HistoryEntry",
@@ -132,6 +135,7 @@ __all__ = [
     "ProcessSet",
     "Queue",
     "QueueState",
+    "Reason",
     "RedisFacts",
     "RetrySet",
     "ScheduledSet",
@@ -153,6 +157,7 @@ __all__ = [
     "counters",
     "error_group",
     "error_groups",
+    "explain",
     "find_job",
     "forget_error_group",
     "losses",

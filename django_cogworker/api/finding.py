@@ -23,9 +23,9 @@ class FoundJob:
 
     `place`: `queue`, `schedule`, `retry`, `dead`, `worker` (fetched by it), or empty where it is nowhere
     or was not found. `state` is that of a tracked job, also after its end; of others empty. `at`: when it
-    is due, or when it died (epoch seconds). `payload` is there where the job itself was found.
-    `looked_at`: so many entries were looked at; `everywhere` is false where the time was over before all
-    had been.
+    is due, when it died, or when its worker fetched it (epoch seconds). `payload` is there where the job
+    itself was found. `looked_at`: so many entries were looked at; `everywhere` is false where the time was
+    over before all had been.
     """
 
     jid: str
@@ -64,6 +64,11 @@ def find_job(jid: str, *, budget: float = BUDGET) -> FoundJob:
     known = locate(jid)
     if known is not None:
         return _of_place(jid, known)
+    return look_for(jid, budget)
+
+
+def look_for(jid: str, budget: float) -> FoundJob:
+    """Look for a job of which no feature knows the place."""
     if current_transport() is not real_transport():
         return _in_test_mode(jid)
     store = get_store()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django_cogworker.features import registry
-from django_cogworker.features.base import Place, Run
+from django_cogworker.features.base import Place, Reason, Run
 from django_cogworker.store.values import Effect
 
 logger = logging.getLogger("django_cogworker")
@@ -105,6 +105,14 @@ def failure_fields(payload: dict[str, Any], error: BaseException) -> dict[str, A
             jid = payload.get("jid")
             logger.exception("A feature failed to mark job %s.", jid, extra={"jid": jid})
     return fields
+
+
+def obstacles(payload: dict[str, Any], state: str) -> tuple[Reason, ...]:
+    """Why features do not let the job run now. Raises redis-py's errors."""
+    found: tuple[Reason, ...] = ()
+    for hook in registry.taking_part("holding_up"):
+        found += hook(payload, state)
+    return found
 
 
 def locate(jid: str) -> Place | None:

@@ -49,13 +49,27 @@ class Place:
     """Where a job is, as a feature knows it without a search.
 
     `state`: `queued`, `scheduled`, `working`, `retrying`, or an end. `at`: when it is due (epoch
-    seconds, by a host's clock), for those that wait in a set.
+    seconds, by a host's clock), for those that wait in a set. `since`: when the feature heard of it last.
+    `payload`: as much of the job's payload as the feature has.
     """
 
     state: str
     queue: str
     at: float | None = None
     worker: str = ""
+    since: float | None = None
+    payload: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a job is not running: a code for programs, a sentence for people in their language, and what the
+    sentence says as values that JSON can hold.
+    """
+
+    code: str
+    text: str
+    data: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,6 +160,12 @@ class Feature:
     def located(self, jid: str) -> Place | None:
         """Where the job is, if this feature knows."""
         return None
+
+    def holding_up(self, payload: dict[str, Any], state: str) -> tuple[Reason, ...]:
+        """Asked by people: why this feature does not let the job run now. `state` is `queued`, `scheduled`,
+        `retrying` or `working`; the payload may lack arguments. One call to Redis at the most.
+        """
+        return ()
 
     def settled(self, run: Run) -> tuple[Effect, ...]:
         """Effects for the step that brings this job to its place."""

@@ -71,6 +71,11 @@ def lookup(name: str) -> Definition | None:
         return None
 
 
+def names() -> list[str]:
+    """Every name that `find` knows, aliases included."""
+    return list(_definitions) + list(_aliases)
+
+
 def autodiscover() -> None:
     """Import `jobs` and `tasks` of every installed app."""
     autodiscover_modules(*MODULES)

@@ -94,6 +94,10 @@ class Keys:
         """set with a TTL: the identities on one host, by a hash of what tells hosts apart."""
         return f"{self.prefix}host:{host}"
 
+    def classes(self, digest: str) -> str:
+        """hash with a TTL: the names of the job classes that workers with this digest know."""
+        return f"{self.prefix}classes:{digest}"
+
     def workers(self, identity: str) -> str:
         """hash: ticket -> what the worker holds in progress. The whole truth about it."""
         return f"{self.prefix}workers:{identity}"

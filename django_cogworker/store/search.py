@@ -27,7 +27,9 @@ NEAR = 120.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spotted:
-    """A job that was found. `key` and `member` are what `Verbs.remove` takes; `at`: its score in a set."""
+    """A job that was found. `key` and `member` are what `Verbs.remove` takes; `at`: its score in a set, or
+    when its worker fetched it.
+    """
 
     where: Where
     key: str
@@ -74,17 +76,22 @@ class Search:
         for identity in sorted(self._client.hkeys(self._keys.holders)):
             if self._is_late():
                 return None
-            worker = identity.decode("utf-8", "replace")
-            key = self._keys.workers(worker)
-            held = [
-                (value.partition(b"\n")[2], 0.0)
-                for field, value in self._client.hgetall(key).items()
-                if field.isdigit()
-            ]
-            found = self._among("worker", key, iter([held]))
+            found = self.in_worker(identity.decode("utf-8", "replace"))
             if found is not None:
-                return dataclasses.replace(found, at=None, worker=worker)
+                return found
         return None
+
+    def in_worker(self, worker: str) -> Spotted | None:
+        """Among the jobs that this worker holds: one round trip. `at` is when it fetched the job."""
+        key = self._keys.workers(worker)
+        held = []
+        for field, value in self._client.hgetall(key).items():
+            if field.isdigit():
+                head, _, payload = value.partition(b"\n")
+                fetched_ms = head.partition(b" ")[0]
+                held.append((payload, int(fetched_ms) / 1000 if fetched_ms.isdigit() else 0.0))
+        found = self._among("worker", key, iter([held]))
+        return None if found is None else dataclasses.replace(found, worker=worker)
 
     def everywhere(self, queues: Sequence[str], *, dead: bool = True) -> Spotted | None:
         """On the queues, among the jobs in progress, in the sets."""
@@ -143,7 +150,7 @@ class Search:
                     continue
                 payload = self._read(member)
                 if payload is not None:
-                    at = None if where in ("queue", "worker") else score
+                    at = None if where == "queue" else score
                     return Spotted(where, key, member, payload, at)
         return None
 

@@ -27,6 +27,7 @@ from django_cogworker.store.values import FLEET_GAP, Beat
 from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.identity import Membership, host_facts, memory_kb
 from django_cogworker.worker.outage import Outage
+from django_cogworker.worker.roster import Roster
 
 logger = logging.getLogger("django_cogworker")
 
@@ -53,17 +54,21 @@ class Heartbeat:
         bulletin: Bulletin,
         started_file: str,
         busy: Callable[[], int],
+        async_busy: Callable[[], int],
         command: Callable[[str], None],
         supervisor: int | None = None,
     ) -> None:
-        """`started_file`: where this worker notes what it runs; `busy` counts running jobs;
-        `command` hears each remote command once; `supervisor`: its pid, where there is one.
+        """`started_file`: where this worker notes what it runs; `busy` counts running jobs, `async_busy` those
+        of them that run on the event loop; `command` hears each remote command once; `supervisor`:
+        its pid, where there is one.
         """
         self._store = store
         self._membership = membership
         membership.renewed = self.now
         self._outage = outage
         self._busy = busy
+        self._async_busy = async_busy
+        self._roster = Roster(store)
         self._command = command
         self._turned = turned
         self._bulletin = bulletin
@@ -111,6 +116,9 @@ class Heartbeat:
         """One beat. Raises redis-py's errors."""
         identity = self._membership.identity
         info = {**self._facts, "pid": int(identity.split(":")[-2]), "rss_kb": memory_kb()}
+        info["classes"] = self._roster.digest
+        if "async_queues" in info:
+            info["async_busy"] = self._async_busy()
         reply = self._store.beat(
             Beat(
                 identity,
@@ -137,6 +145,7 @@ class Heartbeat:
             word, self._heard = reply.command
             logger.info("Asked from outside to %s.", word)
             self._command(word)
+        self._roster.tell()
 
     def first_beat(self, give_up: Callable[[], bool]) -> bool:
         """Beat until one is good; false where `give_up` said so first."""

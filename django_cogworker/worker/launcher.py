@@ -113,6 +113,7 @@ class Launcher:
             bulletin=bulletin,
             started_file=self._manager.started.name,
             busy=lambda: self._manager.busy,
+            async_busy=lambda: self._manager.async_busy,
             command=self._words.put,
             supervisor=supervisor,
         )

@@ -142,6 +142,11 @@ class Manager:
         return sum(len(each.running) for each in self._hands)
 
     @property
+    def async_busy(self) -> int:
+        """How many of them run on the event loop."""
+        return sum(len(each.running) for each in self._hands[1:])
+
+    @property
     def awaited(self) -> int:
         """How many running jobs are to be waited for."""
         return sum(

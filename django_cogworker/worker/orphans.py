@@ -35,7 +35,7 @@ Fate = Literal["front", "schedule", "retry", "dead"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Orphan:
-    """A job of a dead worker and its fate. `job` is `None` for what is no job; `error` is there
+    """A job of a dead worker and its fate. `job`, as it will be stored, is `None` for what is no job; `error` is there
     when it is buried; `ran`: it had failed already, and only that had not been filed.
     """
 
@@ -82,17 +82,17 @@ def judge(held: Held, *, started: bool, counts: bool, limit: int, reason: str) -
         return _buried(ticket, queue, job, JobOrphanedError(why))
     restarts = count_of(job, "host_restarts")
     if not counts and restarts < limit:
-        forgiven = encode({**job, "host_restarts": restarts + 1})
-        return Orphan(ticket, queue, "front", forgiven, priority, job=job)
+        job = {**job, "host_restarts": restarts + 1}
+        return Orphan(ticket, queue, "front", encode(job), priority, job=job)
     count = count_of(job) + 1
     if count > limit:
         why = f"The worker died {count} times while this job was running (the last time: {reason})."
         return _buried(ticket, queue, job, JobOrphanedError(why))
-    marked = encode({**job, "orphanings": count})
+    job = {**job, "orphanings": count}
     if count == 1:
-        return Orphan(ticket, queue, "front", marked, priority, job=job)
+        return Orphan(ticket, queue, "front", encode(job), priority, job=job)
     delay = FIRST_WAIT * 3 ** (count - 2)
-    return Orphan(ticket, queue, "schedule", marked, priority, delay, job=job)
+    return Orphan(ticket, queue, "schedule", encode(job), priority, delay, job=job)
 
 
 def _filed(ticket: int, queue: str, filed: Filed) -> Orphan:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from typing import Any
 
 from django_cogworker.payload.failure import clean
 from django_cogworker.store.store import get_store
@@ -43,6 +44,12 @@ def ask(jid: str, *, force: bool = False) -> None:
         effects += [Effect("record", each, wish), Effect("expire", each, (TTL,))]
     store.apply(effects)
     store.post_bulletin()
+
+
+def since(jid: str) -> float | None:
+    """When somebody last cancelled that job, where that is known. Raises redis-py's errors."""
+    found: Any = get_store().client.zscore(key(), clean(jid, 64))
+    return None if found is None else float(found)
 
 
 def read() -> Wishes:

@@ -7,12 +7,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from django_cogworker.exceptions import JobCancelled
-from django_cogworker.features.base import Feature, Refused, Worker
+from django_cogworker.features.base import Feature, Reason, Refused, Worker
 from django_cogworker.features.cancel import asked
 from django_cogworker.features.cancel.asked import Wishes
 from django_cogworker.features.interrupting.insistence import Insistence
 from django_cogworker.features.interrupting.stuck import stuck_jobs
+from django_cogworker.features.moments import moment
 from django_cogworker.jobs.context import running_jobs
 
 
@@ -58,6 +61,17 @@ class CancelFeature(Feature):
 
     def cancelled(self, payload: dict[str, Any]) -> bool:
         return payload["jid"] in self._wishes.all
+
+    def holding_up(self, payload: dict[str, Any], state: str) -> tuple[Reason, ...]:
+        """The wish as it stands in Redis: who asks is mostly no worker."""
+        since = asked.since(payload["jid"])
+        if since is None:
+            return ()
+        if state == "working":
+            text = _("Somebody asked it to end at %(when)s.")
+        else:
+            text = _("Somebody cancelled it at %(when)s: the worker that comes to it drops it.")
+        return (Reason("cancelled", text % {"when": moment(since)}, {"since": since}),)
 
     def excused(self, payload: dict[str, Any], error: BaseException) -> Refused | None:
         """A job that ends by `JobCancelled` was cancelled, where somebody did ask for it."""

@@ -11,9 +11,11 @@ import time
 from typing import Any
 
 import redis
+from django.utils.translation import gettext as _
 
-from django_cogworker.features.base import Feature, Refused, Run
+from django_cogworker.features.base import Feature, Reason, Refused, Run
 from django_cogworker.features.durations import seconds_or_none
+from django_cogworker.features.moments import moment
 from django_cogworker.jobs.options import Option
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.store import get_store
@@ -32,19 +34,33 @@ def _stamp(value: Any, payload: dict[str, Any]) -> None:
         payload["expires_at"] = round(payload.get("at", payload["created_at"]) + value, 6)
 
 
+def _lateness(payload: dict[str, Any]) -> float:
+    """Seconds since it expired; below 0 before that, or where it never does."""
+    expires_at = payload.get("expires_at")
+    if isinstance(expires_at, bool) or not isinstance(expires_at, (int, float)):
+        return -1.0
+    return time.time() - float(expires_at)
+
+
 class Expiry(Feature):
     name = "expiry"
     options = (Option("expires_in", None, seconds_or_none, stamp=_stamp),)
     concerns = frozenset({"expires_at"})
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
-        expires_at = payload.get("expires_at")
-        if type(expires_at) not in (int, float):
-            return None
-        late = time.time() - float(expires_at)  # type: ignore[arg-type]
+        late = _lateness(payload)
         if late <= 0:
             return None
         return Refused(OUTCOME, f"it expired {late:.1f} s before it could start")
+
+    def holding_up(self, payload: dict[str, Any], state: str) -> tuple[Reason, ...]:
+        late = _lateness(payload)
+        if late <= 0 or state == "working":
+            return ()
+        expired_at = float(payload["expires_at"])
+        said = {"when": moment(expired_at)}
+        text = _("It expired at %(when)s: the worker that comes to it drops it.") % said
+        return (Reason("expired", text, {"expired_at": expired_at}),)
 
     def settled(self, run: Run) -> tuple[Effect, ...]:
         if run.outcome != OUTCOME:

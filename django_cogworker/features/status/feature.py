@@ -18,7 +18,7 @@ from django_cogworker.client.hooks import PushParts
 from django_cogworker.features.base import Feature, Place, Run, Worker
 from django_cogworker.features.status import modes, record, results
 from django_cogworker.features.status.options import OPTIONS
-from django_cogworker.features.status.reading import read
+from django_cogworker.features.status.reading import payload_of, read
 from django_cogworker.jobs.context import JobContext, Progress
 from django_cogworker.payload.failure import clean
 from django_cogworker.store.store import get_store
@@ -155,7 +155,9 @@ class StatusFeature(Feature):
         found = read(jid)
         if found is None:
             return None
-        return Place(found.state, found.queue, found.due, found.worker)
+        return Place(
+            found.state, found.queue, found.due, found.worker, found.updated, payload_of(found)
+        )
 
     def attached(self, worker: Worker) -> None:
         global _identity

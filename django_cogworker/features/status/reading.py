@@ -40,6 +40,7 @@ class JobStatus:
     keeps_result: bool = False
     _result: str = dataclasses.field(default="", repr=False)
     _result_error: str = dataclasses.field(default="", repr=False)
+    _facts: str = dataclasses.field(default="", repr=False)
 
     @property
     def has_ended(self) -> bool:
@@ -85,7 +86,23 @@ def of_fields(jid: str, fields: Mapping[str, str]) -> JobStatus:
         fields.get("keeps") == "1",
         fields.get("result", ""),
         fields.get("result_error", ""),
+        fields.get("facts", ""),
     )
+
+
+def payload_of(status: JobStatus) -> dict[str, Any]:
+    """The job's payload as far as its status has it: no arguments, but what may hold the job up."""
+    try:
+        facts: dict[str, Any] = dict(json.loads(status._facts)) if status._facts else {}
+    except (ValueError, TypeError):  # by other hands
+        facts = {}
+    facts |= {"jid": status.jid, "class": status.job_class, "queue": status.queue, "track": True}
+    failures = status.attempt - (status.state != "retrying")
+    if failures:
+        facts["retry_count"] = failures
+    if status.error_class:
+        facts |= {"error_class": status.error_class, "error_message": status.error_message}
+    return facts
 
 
 def _number(text: str | None) -> float | None:

@@ -40,6 +40,11 @@ _STATES = {
     "waiting": "scheduled",
 }
 
+#: Fields of the payload that are kept for those who ask what holds the job up.
+_KEPT = frozenset({"unique", "unique_key", "expires_at", "orphanings", "host_restarts"})
+#: What a run that came to an end of its own drops from the payload.
+_OF_ONE_RUN = ("orphanings", "host_restarts")
+
 #: Places within one attempt.
 _WAITS, _WORKS, _ENDED, _STOPPED = range(4)
 
@@ -74,6 +79,15 @@ def _known(payload: Mapping[str, Any]) -> dict[str, str]:
         "queue": clean(str(payload.get("queue", "")), 500),
         "attempt": str(failures(dict(payload)) + 1),
     }
+
+
+def facts_of(payload: Mapping[str, Any]) -> str:
+    """What of the payload may hold the job up, as JSON; empty where there is nothing, as mostly."""
+    facts = {name: payload[name] for name in payload.keys() & _KEPT}
+    try:
+        return json.dumps(facts, separators=(",", ":")) if facts else ""
+    except (TypeError, ValueError):  # a middleware's doing
+        return ""
 
 
 def _pairs(fields: Mapping[str, str]) -> tuple[str, ...]:
@@ -113,6 +127,7 @@ def moved(
         "updated": f"{now:.6f}",
         "due": "" if wait is None else f"{now + wait:.6f}",
         "worker": "",
+        "facts": facts_of(payload),
         **_known(payload),
         **(more or {}),
     }
@@ -148,6 +163,8 @@ def ended(
         }
     wait = delay if state in ALIVE else None
     ttl = end_ttl(payload) if wait is None else None
+    if state == "retrying":
+        fields["facts"] = facts_of({k: v for k, v in payload.items() if k not in _OF_ONE_RUN})
     return moved(payload, state, place=_ENDED, wait=wait, ttl=ttl, more={**fields, **(more or {})})
 
 

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
+
 from django_cogworker.client.hooks import PushParts
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import DuplicateJob, InvalidPayload
-from django_cogworker.features.base import Feature, Refused, Run
+from django_cogworker.features.base import Feature, Reason, Refused, Run
 from django_cogworker.features.unique.digest import key_of
 from django_cogworker.features.unique.locks import RECOVERY_WAIT, Lock, lock_of
 from django_cogworker.features.unique.options import (
@@ -132,6 +134,24 @@ class Unique(Feature):
         if lock.mode == UNTIL_EXECUTING:
             store.apply(lock.freed())
         return None
+
+    def holding_up(self, payload: dict[str, Any], state: str) -> tuple[Reason, ...]:
+        lock = _lock(payload)
+        if lock is None or state == "working":
+            return ()
+        pipe: Any = get_store().client.pipeline(transaction=False)
+        pipe.get(lock.name)
+        pipe.hexists(lock.replaced, lock.jid)
+        had, replaced = pipe.execute()
+        holder = "" if had is None else had.decode("utf-8", "replace")
+        said = {"holder": holder, "key": lock.key}
+        if lock.held_by_push and replaced:
+            text = _("A newer job has taken over its lock: the worker that comes to it drops it.")
+            return (Reason("replaced", text, said),)
+        if not lock.held_by_push and holder not in ("", lock.jid):
+            text = _("Job %(holder)s runs and has the lock %(key)s, for which it waits.")
+            return (Reason("locked", text % said, said),)
+        return ()
 
     def settled(self, run: Run) -> tuple[Effect, ...]:
         lock = _lock(run.payload)
