@@ -13,6 +13,7 @@ import hashlib
 from typing import Any, Literal
 
 from django_cogworker.exceptions import UnparseablePayload
+from django_cogworker.jobs.options import retries_allowed
 from django_cogworker.payload.arguments import unpack
 from django_cogworker.payload.codec import decode, queue_of
 from django_cogworker.payload.display import arguments_text, shown
@@ -129,6 +130,11 @@ class JobRecord:
     def attempt(self) -> int:
         """The attempt that it waits for or is in; of a dead job the last one."""
         return max(1, self.failures + (self.place != "dead"))
+
+    @property
+    def max_attempts(self) -> int:
+        """So many attempts it has at the most, unless somebody gives it more."""
+        return retries_allowed(self.item.get("retry")) + 1
 
     @property
     def priority(self) -> int:

@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import difflib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -22,6 +23,22 @@ from django_cogworker.payload.job import OWN_FIELDS, PRIORITIES
 
 #: What `retry=True` means: so many retries after the first attempt.
 DEFAULT_RETRIES = 25
+
+
+def retries_allowed(retry: Any) -> int:
+    """How many retries the field `retry` of a payload allows. Junk allows none."""
+    if retry is None or retry is True:
+        return DEFAULT_RETRIES
+    if retry is False:
+        return 0
+    if isinstance(retry, str):
+        try:
+            retry = float(retry)
+        except ValueError:
+            return 0
+    if isinstance(retry, (int, float)) and math.isfinite(retry):
+        return max(0, int(retry))
+    return 0
 
 
 class JobOptions(TypedDict, total=False):

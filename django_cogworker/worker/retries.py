@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from django_cogworker.jobs.answers import DISCARD, KILL
 from django_cogworker.jobs.definition import Definition
-from django_cogworker.jobs.options import DEFAULT_RETRIES
+from django_cogworker.jobs.options import retries_allowed
 from django_cogworker.payload.failure import failures
 from django_cogworker.worker.calling import call_accepting
 
@@ -38,22 +38,6 @@ class Decision:
     delay: float = 0.0
 
 
-def budget(retry: Any) -> int:
-    """How many retries the field `retry` of a payload allows. Junk allows none."""
-    if retry is None or retry is True:
-        return DEFAULT_RETRIES
-    if retry is False:
-        return 0
-    if isinstance(retry, str):
-        try:
-            retry = float(retry)
-        except ValueError:
-            return 0
-    if isinstance(retry, (int, float)) and math.isfinite(retry):
-        return max(0, int(retry))
-    return 0
-
-
 def default_delay(count: int) -> float:
     """Seconds before the next attempt after the failure number `count` (1 for the first)."""
     return count**4 + 15 + random.randrange(30) * (count + 1)
@@ -66,7 +50,7 @@ def decide(
     before = failures(payload)
     if definition is not None and isinstance(error, definition.discard_on):
         return Decision("discarded")
-    if before >= budget(payload.get("retry")):
+    if before >= retries_allowed(payload.get("retry")):
         return Decision("dead")
     answer = None if definition is None else _ask(definition, before, error, payload)
     if answer is KILL:

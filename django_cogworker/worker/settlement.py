@@ -16,6 +16,7 @@ from typing import Any
 
 from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
 from django_cogworker.features.asking import failure_fields
+from django_cogworker.jobs.options import retries_allowed
 from django_cogworker.payload.codec import decode, decode_on, encode
 from django_cogworker.payload.failure import (
     ATTEMPTS_TTL,
@@ -31,7 +32,7 @@ from django_cogworker.payload.unparseable import wrap
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.values import Disposition, Effect, Settlement
 from django_cogworker.worker.hand import Unit
-from django_cogworker.worker.retries import Decision, budget
+from django_cogworker.worker.retries import Decision
 
 logger = logging.getLogger("django_cogworker")
 
@@ -156,7 +157,7 @@ def interrupted(
     )
     if decision.outcome != "retrying":
         return record, decision
-    if count > MAX_INTERRUPTS or tries > budget(record.get("retry")):
+    if count > MAX_INTERRUPTS or tries > retries_allowed(record.get("retry")):
         return record, Decision("dead")
     return record, Decision("retrying", INTERRUPT_PAUSE * count)
 
