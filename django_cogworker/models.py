@@ -42,6 +42,24 @@ class Queue(Page):
         verbose_name_plural = _("Queues")
 
 
+class Scheduled(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("scheduled job")
+        verbose_name_plural = _("Scheduled")
+
+
+class Retry(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("retrying job")
+        verbose_name_plural = _("Retries")
+
+
+class Dead(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("dead job")
+        verbose_name_plural = _("Dead")
+
+
 class Periodic(Page):
     class Meta(Page.Meta):
         verbose_name = _("periodic entry")

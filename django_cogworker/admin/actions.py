@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -32,10 +33,14 @@ MOST_ITEMS = 1000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an action. `changed`: what to write log entries for; none where nothing changed."""
+    """What became of an action. `changed`: what to write log entries for; none where nothing changed. `done`: what
+    stands in them, if not what the action says; `model`: whose content type they have, if not the page's.
+    """
 
     message: Text
     changed: Items = ()
+    done: Text = ""
+    model: type[Model] | None = None
 
     @property
     def level(self) -> int:
@@ -43,9 +48,9 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Action:
-    """`about` is what a screen reader says, with `%(item)s`; `done` stands in the log entry. `question` makes an
-    action ask first: it gets the items and returns what to ask. `destroys`: it cannot be undone.
+class Deed:
+    """What all actions are. `about` is what a screen reader says, with `%(item)s`; `done` stands in the log entry.
+    `destroys`: it cannot be undone.
     """
 
     name: str
@@ -53,12 +58,32 @@ class Action:
     about: Text
     done: Text
     permission: str
-    carry_out: Callable[[Items], Outcome]
-    question: Callable[[Items], Text] | None = None
-    destroys: bool = False
+    destroys: bool = dataclasses.field(default=False, kw_only=True)
 
     def about_item(self, item: str) -> str:
         return str(self.about) % {"item": item}
+
+    def asks(self, page: Page, request: HttpRequest, items: Items) -> dict[str, Any] | None:
+        """What the template of the question gets, at least a `question`; `None`: do it without one."""
+        return None
+
+    def perform(self, page: Page, request: HttpRequest, items: Items) -> Outcome | HttpResponse:
+        """Do it. A response is shown as it is, with log entries and all else already done."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Action(Deed):
+    """`question` makes an action ask first: it gets the items and returns what to ask."""
+
+    carry_out: Callable[[Items], Outcome]
+    question: Callable[[Items], Text] | None = None
+
+    def asks(self, page: Page, request: HttpRequest, items: Items) -> dict[str, Any] | None:
+        return None if self.question is None else {"question": self.question(items)}
+
+    def perform(self, page: Page, request: HttpRequest, items: Items) -> Outcome | HttpResponse:
+        return self.carry_out(items)
 
 
 def act(page: Page, request: HttpRequest) -> HttpResponse:
@@ -68,28 +93,31 @@ def act(page: Page, request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     items = request.POST.getlist("item")[:MOST_ITEMS]
     back = way_back(page, request)
-    if action.question is not None and "confirmed" not in request.POST:
+    asked = None if "confirmed" in request.POST else action.asks(page, request, items)
+    if asked is not None:
         return page.render(
             request,
             "cogworker/confirm.html",
             {
                 "title": action.label,
                 "action": action,
-                "question": action.question(items),
                 "items": items,
                 "address": page.url("act"),
                 "back": back,
                 "crumbs": page.crumbs(action.label),
+                **asked,
             },
         )
-    outcome = action.carry_out(items)
+    outcome = action.perform(page, request, items)
+    if isinstance(outcome, HttpResponse):
+        return outcome
     for item in outcome.changed:
-        note(request, page, action, item)
+        note(request, page, action, item, message=outcome.done, model=outcome.model)
     messages.add_message(request, outcome.level, str(outcome.message))
     return HttpResponseRedirect(back)
 
 
-def find(actions: Sequence[Action], name: Any) -> Action:
+def find(actions: Sequence[Deed], name: Any) -> Deed:
     for each in actions:
         if each.name == name:
             return each

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 T = TypeVar("T")
 
@@ -33,7 +33,11 @@ class Pager:
 
 def asked(request: HttpRequest, name: str) -> str:
     """A filter's text, without what cannot be meant."""
-    return request.GET.get(name, "").replace("\0", "").strip()[:MAX_FILTER]
+    return text_of(request.GET, name)
+
+
+def text_of(given: QueryDict, name: str) -> str:
+    return given.get(name, "").replace("\0", "").strip()[:MAX_FILTER]
 
 
 def one_of(request: HttpRequest, name: str, allowed: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ a class in `pages/`; apps add theirs with `register_page`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import django
@@ -23,7 +23,7 @@ from django.utils.functional import Promise
 from django.utils.http import urlencode
 
 from django_cogworker.admin import columns, permissions
-from django_cogworker.admin.actions import Action, act, find
+from django_cogworker.admin.actions import Deed, act, find
 from django_cogworker.admin.away import away
 from django_cogworker.admin.listing import LIVE, query
 from django_cogworker.exceptions import EmbeddedServerError
@@ -32,6 +32,8 @@ logger = logging.getLogger("django_cogworker")
 
 Text = str | Promise
 Context = dict[str, Any]
+#: Route, view, name, and the decorator that says by which method it is asked.
+Further = tuple[str, Callable[[HttpRequest], HttpResponse], str, Callable[[Any], Any]]
 
 
 class Page:
@@ -50,7 +52,7 @@ class Page:
     item_template: ClassVar[str] = ""
     #: Seconds between refreshes; 0: none.
     interval: ClassVar[float] = 5
-    actions: ClassVar[Sequence[Action]] = ()
+    actions: ClassVar[Sequence[Deed]] = ()
     #: Opens the page; a name with a dot is another app's.
     permission: ClassVar[str] = permissions.VIEW
     #: Our own pages have a model each. One without lies below the overview.
@@ -76,6 +78,10 @@ class Page:
         """Whether this view of the page is kept up to date."""
         return self.interval > 0
 
+    def further(self) -> Sequence[Further]:
+        """Addresses beside the list, the things and the actions."""
+        return ()
+
     # What it gets from the frame.
 
     @property
@@ -91,7 +97,7 @@ class Page:
     def may_view(self, request: HttpRequest) -> bool:
         return self.may(request, self.permission)
 
-    def action(self, name: Any) -> Action:
+    def action(self, name: Any) -> Deed:
         """Raises `Http404`."""
         return find(self.actions, name)
 

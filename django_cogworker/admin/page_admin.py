@@ -70,6 +70,7 @@ def urls_of(page: Page) -> list[Any]:
     found: list[Any] = [
         named("", page.answer, "changelist", require_safe),
         named("act/", page.answer_act, "act", require_POST),
+        *(named(*each) for each in page.further()),
     ]
     if page.item_template:
         found.append(named("<path:quoted>/change/", _by_item(page), "change", require_safe))

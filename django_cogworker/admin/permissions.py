@@ -16,6 +16,9 @@ PAUSE_QUEUES = "pause_queues"
 CLEAR_QUEUES = "clear_queues"
 STEER_PERIODIC = "steer_periodic"
 STEER_WORKERS = "steer_workers"
+RETRY_JOBS = "retry_jobs"
+MOVE_JOBS = "move_jobs"
+DELETE_JOBS = "delete_jobs"
 
 
 def has(request: HttpRequest, permission: str) -> bool:

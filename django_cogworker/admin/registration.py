@@ -19,6 +19,9 @@ from django_cogworker.exceptions import ConfigurationError
 PAGES = [
     "django_cogworker.admin.pages.overview.OverviewPage",
     "django_cogworker.admin.pages.queues.QueuesPage",
+    "django_cogworker.admin.pages.sets.ScheduledPage",
+    "django_cogworker.admin.pages.sets.RetriesPage",
+    "django_cogworker.admin.pages.sets.DeadPage",
     "django_cogworker.admin.pages.periodic.PeriodicPage",
     "django_cogworker.admin.pages.workers.WorkersPage",
     "django_cogworker.admin.pages.history.HistoryPage",

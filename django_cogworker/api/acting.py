@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from django.utils.translation import gettext_noop
+
 from django_cogworker.exceptions import InvalidQuery
 from django_cogworker.features.asking import Effects
 from django_cogworker.jobs.when import Moment, due_at
@@ -163,12 +165,12 @@ def _verdict(record: JobRecord, answer: int | str) -> Verdict:
     return Verdict(jid, job_class, "done" if answer == 1 else "gone")
 
 
-_NO_JOB = "it is no job; it can only be deleted"
-_RUNS = "a worker has it"
-_WAITS = "it is on its queue already"
-_NO_QUEUE = "it names no queue"
-_THERE = "it is there already"
-_NO_TIME = "it waits for no time"
+_NO_JOB = gettext_noop("it is no job; it can only be deleted")
+_RUNS = gettext_noop("a worker has it")
+_WAITS = gettext_noop("it is on its queue already")
+_NO_QUEUE = gettext_noop("it names no queue")
+_THERE = gettext_noop("it is there already")
+_NO_TIME = gettext_noop("it waits for no time")
 _REASONS = frozenset({_NO_JOB, _RUNS, _WAITS, _NO_QUEUE, _THERE, _NO_TIME})
 
 

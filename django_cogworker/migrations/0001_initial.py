@@ -10,6 +10,24 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="Dead",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "dead job",
+                "verbose_name_plural": "Dead",
+                "abstract": False,
+                "managed": False,
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="History",
             fields=[
                 (
@@ -105,6 +123,42 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "queue",
                 "verbose_name_plural": "Queues",
+                "abstract": False,
+                "managed": False,
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="Retry",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "retrying job",
+                "verbose_name_plural": "Retries",
+                "abstract": False,
+                "managed": False,
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="Scheduled",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "scheduled job",
+                "verbose_name_plural": "Scheduled",
                 "abstract": False,
                 "managed": False,
                 "default_permissions": (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import template
@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from django_cogworker.display import quantities, times
-from django_cogworker.payload.display import arguments_text
+from django_cogworker.display.arguments import arguments_shown
 
 register = template.Library()
 
@@ -72,6 +72,37 @@ def cog_url(context: RequestContext, name: str, item: str = "", **query: Any) ->
 
 
 @register.filter
+def cog_moment(job: Any) -> float | None:
+    """When a job in a set is due or died; when one on a queue came there."""
+    at: float | None = job.enqueued_at or job.created_at if job.place == "queue" else job.at
+    return at
+
+
+@register.filter
+def cog_fitting(deeds: Iterable[Any], job: Any) -> list[Any]:
+    """Of what can be done with jobs what can be done with this one."""
+    return [each for each in deeds if each.fits(job)]
+
+
+@register.filter
+def cog_any_wants(deeds: Iterable[Any], what: str) -> bool:
+    """Whether any of them wants that."""
+    return any(each.wants == what for each in deeds)
+
+
+@register.filter
+def cog_any_rare(deeds: Iterable[Any]) -> bool:
+    """Whether any of them is out of the way."""
+    return any(each.is_rare for each in deeds)
+
+
+@register.filter
+def cog_about(deed: Any, item: str) -> str:
+    """What a screen reader says of doing it with that."""
+    return str(deed.about_item(item))
+
+
+@register.filter
 def cog_since(moment: Any, now: float) -> float | None:
     """Seconds from a moment until `now`, never below 0."""
     return max(0.0, now - moment) if isinstance(moment, (int, float)) else None
@@ -108,9 +139,7 @@ def cog_memory(info: dict[str, Any]) -> int | None:
 
 
 @register.filter
-def cog_args(run: Any) -> str:
-    """A run's arguments on one line, as far as they fit into a table."""
-    text = run.args_cut
-    if text is None:
-        text = arguments_text(run.args or (), run.kwargs)
+def cog_args(job: Any) -> str:
+    """The arguments of a job or a run on one line, as far as they fit into a table."""
+    text = arguments_shown(job)
     return text if len(text) <= MAX_ARGS else f"{text[:MAX_ARGS]}…"

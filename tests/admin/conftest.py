@@ -23,7 +23,17 @@ ENTRIES = {
     "hourly": {"job": CLASS, "cron": "0 * * * *", "tz": "Europe/Paris", "args": ["b"]},
 }
 #: Every page by its address, and what its page of one thing shows.
-LISTS = ["overview", "queue", "periodic", "worker", "history", "jobclass"]
+LISTS = [
+    "overview",
+    "queue",
+    "scheduled",
+    "retry",
+    "dead",
+    "periodic",
+    "worker",
+    "history",
+    "jobclass",
+]
 ITEMS = {"queue": "default", "periodic": "nightly", "worker": WORKER, "jobclass": CLASS}
 
 
@@ -111,6 +121,20 @@ def busy(redis_client, periodic):
     redis_client.zadd("cogworker:history:classes", {CLASS: now})
     line = {"slot": int(now) - 60, "at": now - 59, "jid": "slot-job"}
     redis_client.rpush("cogworker:periodic:ledger:nightly", json.dumps(line))
+    for name in ("schedule", "retry", "dead"):
+        job = {
+            "class": CLASS,
+            "jid": f"in-{name}",
+            "queue": "default",
+            "args": ["<i>x</i>"],
+            "v": 1,
+        }
+        job |= {"created_at": now - 50, "tags": ["red"]}
+        if name != "schedule":
+            job |= {"failed_at": now - 40, "retry_count": 2, "retry": 4}
+            job |= {"error_class": "OSError", "error_message": "<b>refused</b> & more"}
+        at = now - 10 if name == "dead" else now + 600
+        redis_client.zadd(f"cogworker:{name}", {json.dumps(job, separators=(",", ":")): at})
     add_worker(redis_client, WORKER)
     loss = {"pid": 7, "identity": "host1:7:x", "how": "signal 9", "at": now, "lived": 60}
     redis_client.zadd("cogworker:losses", {json.dumps(loss): now})

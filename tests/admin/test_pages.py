@@ -62,6 +62,9 @@ def test_every_page_shows_what_there_is(busy, viewer, page, item):
     told = {
         "overview": [">default</a>", ">low</a>", "1 of 10 busy", "The last 24 hours", "Redis"],
         "queue": ["open", WORKER] if item else [">default</a>", ">low</a>"],
+        "scheduled": ["in-schedule", CLASS, "red"],
+        "retry": ["in-retry", "3 of 5", "OSError", "&lt;b&gt;refused&lt;/b&gt;"],
+        "dead": ["in-dead", "2 of 5", "OSError", "&lt;b&gt;refused&lt;/b&gt;"],
         "periodic": ["slot-job"] if item else ["nightly", "hourly", "0 3 * * *", "Europe/Paris"],
         "worker": ["5.1 MB", "active"] if item else [WORKER, "signal 9", "&lt;frame&gt;"],
         "history": ["run-good", "run-bad", "OSError", "1.2 s", "&lt;b&gt;refused&lt;/b&gt;"],
@@ -80,6 +83,9 @@ def test_every_page_has_words_for_having_nothing_to_show(
     words = {
         "overview": "No worker lives",
         "queue": "nobody reads it" if item else "There are no queues yet",
+        "scheduled": "No job waits for its time",
+        "retry": "No job waits for another attempt",
+        "dead": "No job is dead",
         "periodic": "No slot of this entry" if item else "No worker has published",
         "worker": "lives no more" if item else "No worker lives",
         "history": "No run is kept",
@@ -269,6 +275,13 @@ def test_the_number_of_round_trips_does_not_depend_on_how_much_there_is(
         for run in range(10):
             record = f'{{"jid":"{number}-{run}","class":"x","queue":"q","attempt":1,"seconds":1}}'
             pipe.zadd("cogworker:history:success", {record: number + run})
+        for name in ("schedule", "retry", "dead"):
+            jobs = {
+                f'{{"jid":"{name}{number}-{each}","class":"x","args":[]}}': each
+                for each in range(5)
+            }
+            pipe.zadd(f"cogworker:{name}", jobs)
+        pipe.lpush("cogworker:queue:default", f'{{"jid":"queued{number}","class":"x","args":[]}}')
     pipe.execute()
     for number in range(200):
         add_worker(busy, f"host:{number}:0123456789ab")

@@ -223,6 +223,9 @@ def test_an_app_adds_a_column(busy, viewer, page, caplog):
         withdraw_column(page, broken)
     kind = {
         "queue": "QueueState",
+        "scheduled": "SortedEntry",
+        "retry": "SortedEntry",
+        "dead": "SortedEntry",
         "periodic": "PeriodicState",
         "worker": "Process",
         "history": "HistoryEntry",

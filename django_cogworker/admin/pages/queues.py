@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext_lazy
 
 from django_cogworker import api
 from django_cogworker.admin.listing import asked, cut
-from django_cogworker.admin.page import Context, Page
+from django_cogworker.admin.page import Context
 from django_cogworker.admin.pages.queue_actions import CLEAR, PAUSE, RESUME
+from django_cogworker.admin.waiting.deeds import DELETE, MOVE
+from django_cogworker.admin.waiting.page import JobsPage
+from django_cogworker.api.shelf import Shelf
 from django_cogworker.exceptions import InvalidQueueName
 from django_cogworker.models import Queue
 
@@ -16,8 +21,8 @@ from django_cogworker.models import Queue
 MOST_READERS = 50
 
 
-class QueuesPage(Page):
-    """All queues, and a page of each. Rows of the table are `QueueState`."""
+class QueuesPage(JobsPage):
+    """All queues, and a page of each with its jobs. Rows of the table are `QueueState`, of the jobs `JobRecord`."""
 
     name = "queue"
     title = gettext_lazy("Queues")
@@ -25,7 +30,19 @@ class QueuesPage(Page):
     above = "cogworker/includes/search.html"
     item_template = "cogworker/queue.html"
     model = Queue
-    actions = (PAUSE, RESUME, CLEAR)
+    actions = (PAUSE, RESUME, CLEAR, MOVE, DELETE)
+    filters = ("q", "class", "args", "jid", "tag")
+    columns_name = "queue_jobs"
+
+    def shelf(self, of: str) -> Shelf[Any]:
+        try:
+            return api.Queue(of)
+        except InvalidQueueName as error:
+            raise Http404(str(error)) from None
+
+    def refreshes(self, request: HttpRequest) -> bool:
+        # The list stays up to date whatever is searched; its names are the same ones.
+        return request.path == self.url() or not self.stands_still(request)
 
     def context(self, request: HttpRequest) -> Context:
         wanted = asked(request, "q")
@@ -42,14 +59,16 @@ class QueuesPage(Page):
         }
 
     def item_context(self, request: HttpRequest, item: str) -> Context:
-        try:
-            queue = api.Queue(item)
-        except InvalidQueueName as error:
-            raise Http404(str(error)) from None
-        (state,) = api.queue_states([queue.name])
-        readers = _readers(queue.name)
+        jobs = self.jobs(request, of=item)
+        (state,) = api.queue_states([item])
+        readers = _readers(item)
         shown = readers[:MOST_READERS]
-        return {"queue": state, "readers": shown, "more_readers": len(readers) - len(shown)}
+        return {
+            **jobs,
+            "queue": state,
+            "readers": shown,
+            "more_readers": len(readers) - len(shown),
+        }
 
 
 def _readers(name: str) -> list[api.Process]:

@@ -2,7 +2,7 @@
    kept up to date. Everything works without it.
 
    A region with data-cog-poll is fetched again every data-cog-interval seconds. It rests while the tab is hidden,
-   while it is paused, and while somebody is in it (a link has the focus, text is marked, details are open), so that
+   while it is paused, and while somebody is in it (a link has the focus, text is marked or typed, details are open), so that
    nothing moves under anybody's hands. When the server does not answer it asks less and less often; when it asks
    for a login or forbids the page, it asks no more. */
 (function () {
@@ -55,10 +55,16 @@
     }
   }
 
+  function isChanged(element) {
+    if (element.tagName === "OPTION") return element.value !== "" && element.selected !== element.defaultSelected;
+    return element.type !== "hidden" && element.type !== "checkbox" && element.value !== element.defaultValue;
+  }
+
   function isInUse(region) {
     var focused = document.activeElement;
     if (focused && focused !== region && region.contains(focused)) return true;
     if (region.querySelector("details[open], input:checked")) return true;
+    if (Array.from(region.querySelectorAll("input, option")).some(isChanged)) return true;
     var marked = window.getSelection();
     return Boolean(marked && !marked.isCollapsed && region.contains(marked.anchorNode));
   }
@@ -115,6 +121,7 @@
           if (!isInUse(region) && !paused) {
             region.innerHTML = text;
             localise(region);
+            showBoxes(region);
           }
           wait = usual;
           late.textContent = "";
@@ -142,6 +149,67 @@
     again();
   }
 
+  /* A box in the head of a table checks all boxes below it; without a script there is none. */
+  function showBoxes(root) {
+    root.querySelectorAll("input[data-cog-all]").forEach(function (box) {
+      box.hidden = false;
+    });
+  }
+
+  function boxesOf(box) {
+    return box.closest("table").querySelectorAll('input[type="checkbox"][name="' + box.dataset.cogAll + '"]');
+  }
+
+  document.addEventListener("change", function (event) {
+    var box = event.target;
+    if (!(box instanceof HTMLInputElement) || box.type !== "checkbox" || !box.closest("table")) return;
+    if (box.dataset.cogAll) {
+      boxesOf(box).forEach(function (each) {
+        each.checked = box.checked;
+      });
+      return;
+    }
+    var all = box.closest("table").querySelector("input[data-cog-all]");
+    if (!all) return;
+    var boxes = Array.from(boxesOf(all));
+    var checked = boxes.filter(function (each) {
+      return each.checked;
+    }).length;
+    all.checked = checked === boxes.length;
+    all.indeterminate = checked > 0 && checked < boxes.length;
+  });
+
+  /* What goes on in steps: the form that asks for the next one is sent until there is none any more. Where the server
+     does not answer the button is left, for whoever wants to go on. */
+  async function goOn(region) {
+    var told = document.getElementById("cog-told");
+    for (;;) {
+      var form = region.querySelector("form[data-cog-step]");
+      if (!form) break;
+      var given = new URLSearchParams(new FormData(form));
+      given.set("_live", "1");
+      try {
+        var answer = await fetch(form.action, {
+          method: "POST",
+          credentials: "same-origin",
+          headers: { "X-Requested-With": "fetch" },
+          redirect: "manual",
+          body: given
+        });
+        if (!answer.ok) throw new Error(String(answer.status));
+        region.innerHTML = await answer.text();
+      } catch (error) {
+        told.textContent = region.dataset.cogLate;
+        told.className = "cog-late";
+        return;
+      }
+    }
+    var end = region.querySelector("[data-cog-finished]");
+    if (end) told.textContent = end.dataset.cogFinished;
+  }
+
   localise(document);
+  showBoxes(document);
+  document.querySelectorAll("[data-cog-steps]").forEach(goOn);
   document.querySelectorAll("[data-cog-poll]").forEach(follow);
 })();
