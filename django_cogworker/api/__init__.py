@@ -15,9 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from django_cogworker.api.acting import Action, Verdict
+from django_cogworker.api.attempts import FailedAttempt, attempts
 from django_cogworker.api.bulk import BulkAction, BulkProgress
 from django_cogworker.api.counters import counters
 from django_cogworker.api.criteria import Criteria
+from django_cogworker.api.everywhere import AllJobs, JobHeads, Sighting, Sightings
 from django_cogworker.api.explaining import Explanation, explain
 from django_cogworker.api.finding import FoundJob, find_job
 from django_cogworker.api.processes import Process, ProcessSet, losses
@@ -27,6 +29,7 @@ from django_cogworker.api.records import JobRecord, SortedEntry
 from django_cogworker.api.redis_facts import RedisFacts, redis_facts
 from django_cogworker.api.sets import DeadSet, RetrySet, ScheduledSet
 from django_cogworker.api.shelf import JobMatches, JobPage
+from django_cogworker.api.sought import SoughtJob, seek
 from django_cogworker.api.stats import Stats
 from django_cogworker.api.throughput import HourCount, throughput
 from django_cogworker.api.work import Work, WorkSet
@@ -107,6 +110,7 @@ _OF_FEATURES = {
 
 __all__ = [
     "Action",
+    "AllJobs",
     "BulkAction",
     "BulkProgress",
     "ClassHour",
@@ -117,12 +121,14 @@ __all__ = [
     "ErrorGroup",
     "ErrorGroupPage",
     "Explanation",
+    "FailedAttempt",
     "FoundJob",
     "History",
     "HistoryEntry",
     "HistoryPage",
     "HistorySlice",
     "HourCount",
+    "JobHeads",
     "JobMatches",
     "JobPage",
     "JobRecord",
@@ -139,7 +145,10 @@ __all__ = [
     "RedisFacts",
     "RetrySet",
     "ScheduledSet",
+    "Sighting",
+    "Sightings",
     "SortedEntry",
+    "SoughtJob",
     "Stats",
     "UniqueLock",
     "Verdict",
@@ -149,6 +158,7 @@ __all__ = [
     "all_queues",
     "aresult",
     "astatus",
+    "attempts",
     "await_end",
     "cancel",
     "class_hours",
@@ -167,6 +177,7 @@ __all__ = [
     "redis_facts",
     "release_lock",
     "result",
+    "seek",
     "status",
     "stuck_jobs",
     "throughput",

@@ -155,6 +155,16 @@ class JobRecord:
         where = str(self.far) if self.score is None else repr(self.score)
         return f"{where}~{hashlib.sha1(self.raw, usedforsecurity=False).hexdigest()[:16]}"
 
+    @property
+    def label(self) -> str:
+        """`worker`, `retry`, `schedule`, `dead` or `queue:<name>`."""
+        return f"queue:{self.on}" if self.place == "queue" else self.place
+
+    @property
+    def seen(self) -> str:
+        """A short text by which `seek` finds it again at once, wherever that is; not for what a worker has."""
+        return f"{self.label}/{self.handle}"
+
     def _moment(self, field: str) -> float | None:
         value = self.item.get(field)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e12:

@@ -89,7 +89,7 @@ class Shelf(Generic[E]):
         One round trip.
         Raises `InvalidQuery` for a cursor that is none or a limit that is not from 1 to 1000.
         """
-        _check_limit(limit)
+        check_limit(limit)
         walk = self.walk(backwards=backwards != self.newest_first)
         reading = walk.read(cursor or "", limit)
         return JobPage(
@@ -111,7 +111,7 @@ class Shelf(Generic[E]):
 
         O(entries), some hundred thousand a second. Give `Criteria`, or its fields by name. Raises `InvalidQuery`.
         """
-        _check_limit(limit)
+        check_limit(limit)
         matcher = Matcher(Criteria.of(criteria, fields), self.on)
         deadline = time.monotonic() + budget
         walk, pace = self.walk(backwards=self.newest_first), Pace()
@@ -217,7 +217,8 @@ class Shelf(Generic[E]):
         return self.bulk(Action("delete"), criteria, **fields).run()
 
 
-def _check_limit(limit: Any) -> None:
+def check_limit(limit: Any) -> None:
+    """Raises `InvalidQuery` for what is no number of entries."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise InvalidQuery(f"limit is {limit!r}; it takes a whole number from 1 to {MAX_LIMIT}.")
 

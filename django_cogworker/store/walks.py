@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 import redis
@@ -86,18 +87,30 @@ class Walk:
 
     def read(self, cursor: str, count: int) -> Reading:
         """The next `count` entries: one round trip. Raises `InvalidQuery` for a cursor that is none."""
+        pipe = self._client.pipeline(transaction=False)
+        asked = self._ask(pipe, cursor, count)
+        return self._reading(asked, pipe.execute(raise_on_error=False), cursor, count)
+
+    def _ask(self, pipe: Any, cursor: str, count: int) -> list[int]:
+        """Ask for sizes and for what comes next; the stretch of each answer after the sizes."""
         at, position, seen = _read(cursor)
         if at >= len(self.stretches):
             raise InvalidQuery(f"{cursor!r} is no cursor of ours.")
-        pipe = self._client.pipeline(transaction=False)
-        sizes = {each.key: each.kind for each in self.stretches}
-        for key, kind in sizes.items():
+        for key, kind in self._sizes().items():
             (pipe.llen if kind == "list" else pipe.zcard)(key)
         asked: list[int] = []
         for place in range(at, len(self.stretches)):
             begin = (position, seen) if place == at else ("", 0)
             asked += [place] * _ask(pipe, self.stretches[place], *begin, count + 1)
-        answers = pipe.execute(raise_on_error=False)
+        return asked
+
+    def _sizes(self) -> dict[str, str]:
+        """What is asked for its size: keys and kinds."""
+        return {each.key: each.kind for each in self.stretches}
+
+    def _reading(self, asked: list[int], answers: Any, cursor: str, count: int) -> Reading:
+        at, _, seen = _read(cursor)
+        sizes = self._sizes()
         lengths = dict(zip(sizes, map(_usable, answers), strict=False))
         entries: list[Lying] = []
         for place, answer in zip(asked, answers[len(sizes) :], strict=True):
@@ -122,6 +135,23 @@ class Walk:
             Lying(place, stretch.key, each, far=seen + number)
             for number, each in enumerate(reversed(found))
         ]
+
+
+def read_heads(client: redis.Redis, heads: Sequence[tuple[Walk, int]]) -> list[Reading]:
+    """The first so many entries of each of these walks: one round trip for all of them."""
+    pipe: Any = client.pipeline(transaction=False)
+    asked = [walk._ask(pipe, "", count) for walk, count in heads]
+    answers = iter(pipe.execute(raise_on_error=False))
+    readings = []
+    for (walk, count), stretches in zip(heads, asked, strict=True):
+        own = list(islice(answers, len(walk._sizes()) + len(stretches)))
+        readings.append(walk._reading(stretches, own, "", count))
+    return readings
+
+
+def cursor_at(score: float) -> str:
+    """A cursor of a sorted set's walk that begins with this score."""
+    return f"0_0_{score!r}"
 
 
 class Pace:
