@@ -36,6 +36,12 @@ class Overview(Page):
         )
 
 
+class Job(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("job")
+        verbose_name_plural = _("Jobs")
+
+
 class Queue(Page):
     class Meta(Page.Meta):
         verbose_name = _("queue")
@@ -76,6 +82,12 @@ class History(Page):
     class Meta(Page.Meta):
         verbose_name = _("run")
         verbose_name_plural = _("History")
+
+
+class Error(Page):
+    class Meta(Page.Meta):
+        verbose_name = _("group of errors")
+        verbose_name_plural = _("Errors")
 
 
 class JobClass(Page):

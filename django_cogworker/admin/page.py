@@ -67,11 +67,13 @@ class Page:
     # What a page says.
 
     def context(self, request: HttpRequest) -> Context:
-        """What the templates get. Called again for each refresh."""
+        """What the templates get. Called again for each refresh. With `refreshes` false it is not kept up to date."""
         return {}
 
     def item_context(self, request: HttpRequest, item: str) -> Context:
-        """The same for one thing. Raises `Http404` for what cannot exist."""
+        """The same for one thing. Raises `Http404` for what cannot exist; where `known` is false the page that says so
+        has status 404, too.
+        """
         raise Http404
 
     def refreshes(self, request: HttpRequest) -> bool:
@@ -135,7 +137,10 @@ class Page:
     def answer_item(self, request: HttpRequest, quoted: str) -> HttpResponse:
         item = unquote(quoted)
         context = {"item": item, **self.item_context(request, item)}
-        return self._show(request, self.item_template, item, self.crumbs(item), context)
+        answer = self._show(request, self.item_template, item, self.crumbs(item), context)
+        if not context.get("known", True) and LIVE not in request.GET:
+            answer.status_code = 404
+        return answer
 
     def answer_act(self, request: HttpRequest) -> HttpResponse:
         return act(self, request)
@@ -160,7 +165,7 @@ class Page:
         if LIVE in request.GET:
             return TemplateResponse(request, template, context)
         context["above"] = self.above if template == self.template else ""
-        if self.refreshes(request):
+        if self.refreshes(request) and context.get("refreshes", True):
             context["poll"] = query(request, **{LIVE: "1"})
         context |= {"title": title, "crumbs": crumbs, "live_template": template}
         return self.render(request, "cogworker/page.html", context)

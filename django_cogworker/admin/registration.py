@@ -18,6 +18,7 @@ from django_cogworker.exceptions import ConfigurationError
 #: One line a page, in the order of the navigation.
 PAGES = [
     "django_cogworker.admin.pages.overview.OverviewPage",
+    "django_cogworker.admin.pages.jobs.AllJobsPage",
     "django_cogworker.admin.pages.queues.QueuesPage",
     "django_cogworker.admin.pages.sets.ScheduledPage",
     "django_cogworker.admin.pages.sets.RetriesPage",
@@ -25,6 +26,7 @@ PAGES = [
     "django_cogworker.admin.pages.periodic.PeriodicPage",
     "django_cogworker.admin.pages.workers.WorkersPage",
     "django_cogworker.admin.pages.history.HistoryPage",
+    "django_cogworker.admin.pages.errors.ErrorsPage",
     "django_cogworker.admin.pages.classes.JobClassesPage",
 ]
 

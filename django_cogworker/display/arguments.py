@@ -1,26 +1,62 @@
-"""A job's arguments for people, sensitive ones masked: the one place where pages get them from."""
+"""A job's arguments as they may be shown to people: what is sensitive is masked here, for all pages.
+
+On one line for tables, or each on a line of its own, with what is long broken at its brackets.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django_cogworker.api.records import JobRecord
 from django_cogworker.jobs.masking import visible_arguments, visible_payload
-from django_cogworker.payload.display import arguments_text, shown
+from django_cogworker.payload.display import arguments_lines, arguments_text, shown
+
+#: More than this is cut on a page of its own (characters).
+MAX_TEXT = 50_000
 
 
 def arguments_shown(job: Any) -> str:
     """Of a job that waits or runs, or of a run in the history, on one line."""
-    if isinstance(job, JobRecord):
-        return _of_record(job)
-    # What is in the history was masked before it was written.
-    if job.args_cut is not None:
-        return str(job.args_cut)
-    return arguments_text(job.args or (), job.kwargs)
+    if not isinstance(job, JobRecord):
+        # What is in the history was masked when it was written.
+        cut_text: str | None = job.args_cut
+        return arguments_text(job.args or (), job.kwargs) if cut_text is None else cut_text
+    if job.unparseable:
+        return _raw(job)
+    args, kwargs = visible_arguments(job.item)
+    return arguments_text(args, kwargs)
 
 
-def _of_record(job: JobRecord) -> str:
-    if not job.unparseable:
-        return arguments_text(*visible_arguments(job.item))
-    whole = {"raw_payload": job.arguments} if job.problem else job.item
-    return shown(str(visible_payload(whole).get("raw_payload", "")))
+def arguments_in_lines(record: JobRecord) -> str:
+    """On several lines; empty where it has none."""
+    if record.unparseable:
+        return cut(_raw(record))
+    args, kwargs = visible_arguments(record.item)
+    return cut(arguments_lines(args, kwargs))
+
+
+def value_lines(value: Any, job_class: str = "") -> str:
+    """A value of a job's, in wire form: keys of dicts in it are masked as in arguments of that class."""
+    masked = visible_payload({"class": job_class, "value": value})["value"]
+    return cut(arguments_lines([masked]))
+
+
+def fields_of(fields: Mapping[str, Any], job_class: str = "") -> dict[str, str]:
+    """Named values, such as what a job stored, as texts."""
+    masked = visible_payload({"class": job_class, "fields": dict(fields)})["fields"]
+    return {name: cut(arguments_lines([value])) for name, value in masked.items()}
+
+
+def cut(text: str, limit: int = MAX_TEXT) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _raw(record: JobRecord) -> str:
+    """What is no job, as text."""
+    text = (
+        record.raw.decode("utf-8", "backslashreplace")
+        if record.problem
+        else str(record.item.get("raw_payload", ""))
+    )
+    return shown(str(visible_payload({"raw_payload": text})["raw_payload"]))

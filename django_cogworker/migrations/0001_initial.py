@@ -28,6 +28,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Error",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "group of errors",
+                "verbose_name_plural": "Errors",
+                "abstract": False,
+                "managed": False,
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="History",
             fields=[
                 (
@@ -40,6 +58,24 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "run",
                 "verbose_name_plural": "History",
+                "abstract": False,
+                "managed": False,
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="Job",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "job",
+                "verbose_name_plural": "Jobs",
                 "abstract": False,
                 "managed": False,
                 "default_permissions": (),

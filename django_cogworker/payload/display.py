@@ -14,6 +14,8 @@ from django_cogworker.payload.arguments import TAG, VALUE
 
 #: What is nested deeper than this is shown as an ellipsis.
 MAX_DEPTH = 60
+#: A line of arguments that are broken into lines is about as long as this at the most.
+WIDTH = 88
 
 _BRACKETS = {"tuple": "()", "set": "{}", "frozenset": "{}"}
 
@@ -25,6 +27,13 @@ def arguments_text(args: Sequence[Any], kwargs: Mapping[str, Any] | None = None)
     parts = [_text(each, 0) for each in args]
     parts += [f"{name}={_text(each, 0)}" for name, each in (kwargs or {}).items()]
     return shown(", ".join(parts))
+
+
+def arguments_lines(args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:
+    """Arguments in wire form, one a line; what does not fit into a line is broken at its brackets."""
+    parts = [_broken(each, 0, "") for each in args]
+    parts += [f"{name} = {_broken(each, 0, '')}" for name, each in (kwargs or {}).items()]
+    return shown("\n".join(parts))
 
 
 def shown(text: str) -> str:
@@ -43,6 +52,23 @@ def _text(value: Any, depth: int) -> str:
         return _tagged(value, depth)
     pairs = (f"{_quote(key)}: {_text(each, depth + 1)}" for key, each in value.items())
     return "{" + ", ".join(pairs) + "}"
+
+
+def _broken(value: Any, depth: int, indent: str) -> str:
+    text = _text(value, depth)
+    if len(text) + len(indent) <= WIDTH or depth >= MAX_DEPTH:
+        return text
+    deeper = f"{indent}  "
+    if isinstance(value, list):
+        lines = [_broken(each, depth + 1, deeper) for each in value]
+        opening, closing = "[]"
+    elif isinstance(value, dict) and not (TAG in value and VALUE in value):
+        lines = [f"{_quote(k)}: {_broken(v, depth + 1, deeper)}" for k, v in value.items()]
+        opening, closing = "{}"
+    else:
+        return text
+    inner = f",\n{deeper}".join(lines)
+    return f"{opening}\n{deeper}{inner}\n{indent}{closing}"
 
 
 def _items(values: list[Any], depth: int) -> str:

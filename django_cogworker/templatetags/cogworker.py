@@ -10,9 +10,10 @@ from django import template
 from django.template import RequestContext
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from django_cogworker.display import quantities, times
-from django_cogworker.display.arguments import arguments_shown
+from django_cogworker.display.arguments import arguments_shown, cut
 
 register = template.Library()
 
@@ -59,6 +60,20 @@ def cog_action(
         "url": page.url("act"),
         "back": context["back"],
         "csrf_token": context.get("csrf_token"),
+    }
+
+
+@register.inclusion_tag("cogworker/includes/job_action.html", takes_context=True)
+def cog_job_action(context: RequestContext, name: str) -> dict[str, Any]:
+    """The same for the job of the page, with the fields that the action needs."""
+    seen = context["seen"]
+    return {
+        **cog_action(context, name, context["jid"]),
+        "seen": "" if seen is None else seen.seen,
+        "minutes": context["minutes"],
+        "most_minutes": context["most_minutes"],
+        "in_minutes": _("in minutes"),
+        "to_queue": _("to queue"),
     }
 
 
@@ -141,5 +156,4 @@ def cog_memory(info: dict[str, Any]) -> int | None:
 @register.filter
 def cog_args(job: Any) -> str:
     """The arguments of a job or a run on one line, as far as they fit into a table."""
-    text = arguments_shown(job)
-    return text if len(text) <= MAX_ARGS else f"{text[:MAX_ARGS]}…"
+    return cut(arguments_shown(job), MAX_ARGS)

@@ -6,14 +6,19 @@ logged in. `holder("pause_queues")` has `view_jobs` and the permissions named.
 
 from __future__ import annotations
 
+import base64
 import json
 import time
+import zlib
 from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from django_cogworker.admin.pages import job_actions, job_detail, jobs
+from django_cogworker.features.errors.feature import groups_key
+from django_cogworker.store.store import get_store
 from tests.project.jobs import Append, AppendLater
 
 CLASS = "tests.project.jobs.Append"
@@ -25,6 +30,7 @@ ENTRIES = {
 #: Every page by its address, and what its page of one thing shows.
 LISTS = [
     "overview",
+    "job",
     "queue",
     "scheduled",
     "retry",
@@ -32,9 +38,17 @@ LISTS = [
     "periodic",
     "worker",
     "history",
+    "error",
     "jobclass",
 ]
-ITEMS = {"queue": "default", "periodic": "nightly", "worker": WORKER, "jobclass": CLASS}
+ITEMS = {
+    "job": "job-here",
+    "queue": "default",
+    "periodic": "nightly",
+    "worker": WORKER,
+    "error": "0123456789ab",
+    "jobclass": CLASS,
+}
 
 
 def at(page: str, item: str = "", query: str = "") -> str:
@@ -47,6 +61,14 @@ def at(page: str, item: str = "", query: str = "") -> str:
 
 
 ADDRESSES = [(each, "") for each in LISTS] + list(ITEMS.items())
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """On a loaded machine no search of a page ends too early; tests of that give it no time at all."""
+    for module in (jobs, job_detail, job_actions):
+        monkeypatch.setattr(module, "BUDGET", 10)
+    monkeypatch.setattr(job_detail, "RUNS_BUDGET", 10)
 
 
 @pytest.fixture
@@ -135,12 +157,34 @@ def busy(redis_client, periodic):
             job |= {"error_class": "OSError", "error_message": "<b>refused</b> & more"}
         at = now - 10 if name == "dead" else now + 600
         redis_client.zadd(f"cogworker:{name}", {json.dumps(job, separators=(",", ":")): at})
+    add_failed(redis_client, "job-here")
+    status = {"state": "retrying", "class": CLASS, "queue": "default", "due": str(now + 600)}
+    redis_client.hset("cogworker:status:job-here", mapping=status)
     add_worker(redis_client, WORKER)
     loss = {"pid": 7, "identity": "host1:7:x", "how": "signal 9", "at": now, "lived": 60}
     redis_client.zadd("cogworker:losses", {json.dumps(loss): now})
     stuck = {"jid": "j", "class": CLASS, "queue": "default", "worker": WORKER, "stack": "<frame>"}
     redis_client.zadd("cogworker:stuck:jobs", {json.dumps({**stuck, "at": now}): now})
     return redis_client
+
+
+def add_failed(client, jid: str, place: str = "retry", **more) -> None:
+    """A job that failed once, in a set, with the log of that attempt and its group of errors."""
+    now = time.time()
+    job = {"class": CLASS, "jid": jid, "queue": "default", "args": ["<i>x</i>"], "v": 1}
+    job |= {"created_at": now - 90, "failed_at": now - 60, "retry_count": 1, "tags": ["red"]}
+    job |= {"error_class": "OSError", "error_message": "<b>refused</b> & more"}
+    job |= {"error_group": ITEMS["error"], **more}
+    at = now - 50 if place == "dead" else now + 600
+    client.zadd(f"cogworker:{place}", {json.dumps(job, separators=(",", ":")): at})
+    attempt = {"attempt": 1, "failed_at": now - 60, "outcome": "retrying"}
+    attempt |= {"error_class": "OSError", "error_message": "<b>refused</b> & more"}
+    packed = base64.b64encode(zlib.compress(b"Traceback: <frame 1>")).decode()
+    client.rpush(f"cogworker:job_attempts:{jid}", json.dumps({**attempt, "traceback": packed}))
+    told = {"class": CLASS, "error": "OSError", "where": "shop.fetch", "line": "shop.py:7"}
+    told |= {"message": "<b>refused</b> & more", "jid": jid}
+    row = f"{now - 60:.3f} 1 {now - 60:.3f} {int(now // 3600)}:1\n{json.dumps(told)}"
+    client.hset(groups_key(get_store().keys), ITEMS["error"], row)
 
 
 def add_worker(client, identity: str, *, quiet: bool = False) -> None:

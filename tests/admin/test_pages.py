@@ -61,6 +61,9 @@ def test_every_page_shows_what_there_is(busy, viewer, page, item):
     text = answer.content.decode()
     told = {
         "overview": [">default</a>", ">low</a>", "1 of 10 busy", "The last 24 hours", "Redis"],
+        "job": ["&lt;frame 1&gt;", "attempt 1 failed", "Why is this job not running", "red"]
+        if item
+        else ["job-here", "retrying", "enqueued", CLASS, "&lt;i&gt;x&lt;/i&gt;"],
         "queue": ["open", WORKER] if item else [">default</a>", ">low</a>"],
         "scheduled": ["in-schedule", CLASS, "red"],
         "retry": ["in-retry", "3 of 5", "OSError", "&lt;b&gt;refused&lt;/b&gt;"],
@@ -68,6 +71,7 @@ def test_every_page_shows_what_there_is(busy, viewer, page, item):
         "periodic": ["slot-job"] if item else ["nightly", "hourly", "0 3 * * *", "Europe/Paris"],
         "worker": ["5.1 MB", "active"] if item else [WORKER, "signal 9", "&lt;frame&gt;"],
         "history": ["run-good", "run-bad", "OSError", "1.2 s", "&lt;b&gt;refused&lt;/b&gt;"],
+        "error": ["shop.fetch", "OSError", "job-here", "&lt;b&gt;refused", "dead</a>"],
         "jobclass": ["95 %", "Run time"] if item else [CLASS],
     }[page]
     assert [each for each in told if each not in text] == []
@@ -79,9 +83,14 @@ def test_every_page_has_words_for_having_nothing_to_show(
     redis_client, periodic, viewer, page, item
 ):
     answer = viewer.get(at(page, item))
-    assert answer.status_code == 200
+    unknown = bool(item) and page in ("job", "error")
+    assert answer.status_code == (404 if unknown else 200)
     words = {
         "overview": "No worker lives",
+        "job": "This job is not known" if item else "No job waits, runs or is dead",
+        "error": "This group of errors is not known"
+        if item
+        else "No job has failed in the last 30 days",
         "queue": "nobody reads it" if item else "There are no queues yet",
         "scheduled": "No job waits for its time",
         "retry": "No job waits for another attempt",

@@ -222,6 +222,8 @@ def test_an_app_adds_a_column(busy, viewer, page, caplog):
         withdraw_column(page, column)
         withdraw_column(page, broken)
     kind = {
+        "job": "Sighting",
+        "error": "ErrorGroup",
         "queue": "QueueState",
         "scheduled": "SortedEntry",
         "retry": "SortedEntry",
