@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     )
     from django_cogworker.api.limits import stuck_jobs
     from django_cogworker.api.periodic import PeriodicEntry, PeriodicSet, PeriodicState
+    from django_cogworker.api.stacks import JobStack, WorkerStacks, ask_stacks, worker_stacks
     from django_cogworker.api.tracking import (
         JobStatus,
         aresult,
@@ -82,11 +83,14 @@ _OF_FEATURES = {
     "HistoryEntry": "history",
     "HistoryPage": "history",
     "HistorySlice": "history",
+    "JobStack": "stacks",
     "Percentiles": "history",
     "UniqueLock": "unique",
     "PeriodicEntry": "periodic",
     "PeriodicSet": "periodic",
     "PeriodicState": "periodic",
+    "WorkerStacks": "stacks",
+    "ask_stacks": "stacks",
     "class_hours": "history",
     "class_names": "history",
     "class_stats": "history",
@@ -106,6 +110,7 @@ _OF_FEATURES = {
     "result": "tracking",
     "status": "tracking",
     "wait": "tracking",
+    "worker_stacks": "stacks",
 }
 
 __all__ = [
@@ -132,6 +137,7 @@ __all__ = [
     "JobMatches",
     "JobPage",
     "JobRecord",
+    "JobStack",
     "JobStatus",
     "Percentiles",
     "PeriodicEntry",
@@ -154,9 +160,11 @@ __all__ = [
     "Verdict",
     "Work",
     "WorkSet",
+    "WorkerStacks",
     "acancel",
     "all_queues",
     "aresult",
+    "ask_stacks",
     "astatus",
     "attempts",
     "await_end",
@@ -183,6 +191,7 @@ __all__ = [
     "throughput",
     "unique_locks",
     "wait",
+    "worker_stacks",
 ]
 
 

@@ -33,6 +33,12 @@ class Process:
         """Ask it to stop in good order. A later quiet or resume does not undo it."""
         return get_store().signal(self.identity, "stop")
 
+    def ask_stacks(self) -> bool:
+        """Ask where its running jobs are; `worker_stacks(identity)` has the answer soon."""
+        from django_cogworker.api.stacks import ask_stacks
+
+        return ask_stacks(self.identity)
+
 
 def losses() -> list[dict[str, Any]]:
     """Worker processes that a supervisor lost, the newest first, at most a hundred.

@@ -20,6 +20,7 @@ FEATURES: list[str] = [
     "django_cogworker.features.periodic.feature.Periodic",
     "django_cogworker.features.status.feature.StatusFeature",
     "django_cogworker.features.errors.feature.Errors",
+    "django_cogworker.features.stacks.feature.Stacks",
 ]
 
 _loaded: list[Feature] = []

@@ -18,6 +18,7 @@ import contextlib
 import ctypes
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -41,7 +42,16 @@ _running: dict[int, Interruptible] = {}
 class Interruptible:
     """One run of a job, as far as it can be interrupted."""
 
-    __slots__ = ("_code_thread", "_loop", "_reason", "_task", "_thread", "ended_by")
+    __slots__ = (
+        "_code_thread",
+        "_reason",
+        "_task",
+        "_thread",
+        "began_at",
+        "coroutine",
+        "ended_by",
+        "loop",
+    )
 
     jid: str
 
@@ -51,7 +61,10 @@ class Interruptible:
         self._reason: tuple[Interruption, str] | None = None
         self._thread = self._code_thread = _NOT_YET
         self._task: asyncio.Task[Any] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        #: When the code began (epoch seconds), and what is awaited on which loop where it is a coroutine.
+        self.began_at = 0.0
+        self.coroutine: Coroutine[Any, Any, Any] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     # The job's side.
 
@@ -59,6 +72,7 @@ class Interruptible:
         """What the job's own code returns. Raises the interruption, whatever the code made of it."""
         try:
             try:
+                self.began_at = time.time()
                 _running[id(self)] = self
                 self._thread = self._code_thread = threading.get_ident()
                 if self._reason is not None:
@@ -101,9 +115,11 @@ class Interruptible:
         return self._awaited(coroutine)
 
     async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        self.began_at = self.began_at or time.time()
         _running[id(self)] = self
         self._code_thread = threading.get_ident()
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self.coroutine = coroutine
+        self.loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         self._thread = _IS_TASK
         try:
             if self._reason is not None:
@@ -123,6 +139,7 @@ class Interruptible:
                 None  # in the loop's thread, as `_cancel`: no cancellation comes after this
             )
             self._thread = _OVER
+            self.coroutine = None
             _running.pop(id(self), None)
         if self._reason is not None:
             raise self._end(None)
@@ -152,9 +169,9 @@ class Interruptible:
             thread = self._thread  # looked at after the reason was given
             if thread > 0:
                 _raise_in(thread, self._reason[0])
-            elif thread == _IS_TASK and self._loop is not None:
+            elif thread == _IS_TASK and self.loop is not None:
                 with contextlib.suppress(RuntimeError):  # the loop has just been closed
-                    self._loop.call_soon_threadsafe(self._cancel)
+                    self.loop.call_soon_threadsafe(self._cancel)
             return thread != _OVER
 
     def _cancel(self) -> None:
@@ -162,11 +179,16 @@ class Interruptible:
             self._task.cancel()
 
     @property
+    def is_over(self) -> bool:
+        """Whether the code has ended: its thread may be at something else by now."""
+        return self._thread == _OVER
+
+    @property
     def is_interrupted(self) -> bool:
         return self._reason is not None
 
     def stack(self) -> str:
-        """Where the code is now."""
+        """Where the thread of the code is now; of a coroutine that is the loop's, wherever it is."""
         frame = sys._current_frames().get(self._code_thread)
         return "" if frame is None else "".join(traceback.format_stack(frame))
 

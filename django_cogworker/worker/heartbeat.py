@@ -109,6 +109,7 @@ class Heartbeat:
             "version": __version__,
             "python": platform.python_version(),
             "django": django.get_version(),
+            "redis_py": redis.__version__,
             "gil": True if gil is None else bool(gil()),
         }
 

@@ -11,7 +11,8 @@ from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from django_cogworker.api import PeriodicSet, Queue
+from django_cogworker.api import JobStack, PeriodicSet, Queue
+from django_cogworker.features.stacks.wishes import answer, take_wish
 from tests.admin.conftest import WORKER, add_worker, at
 from tests.project.jobs import Append
 
@@ -27,6 +28,7 @@ ACTIONS = {
     "enable": ("periodic", "hourly", "steer_periodic", False),
     "quiet": ("worker", WORKER, "steer_workers", False),
     "stop": ("worker", WORKER, "steer_workers", True),
+    "stacks": ("worker", WORKER, "steer_workers", False),
 }
 
 
@@ -45,6 +47,7 @@ def state(client):
         Queue("default").size,
         PeriodicSet().disabled(),
         client.get(f"cogworker:signal:{WORKER}"),
+        client.get(f"cogworker:stacks:asked:{WORKER}"),
     )
 
 
@@ -205,6 +208,7 @@ def test_a_log_entry_says_who_did_what_to_which(prepared, admin):
         ("resume", "a b", "Nothing to do: a b is not paused."),
         ("clear", "empty", "0 jobs were deleted."),
         ("quiet", "gone:1:x", "No such worker lives any more."),
+        ("stacks", "gone:1:x", "No such worker lives any more."),
         ("disable", "none", "Nothing to do: none is disabled already, or no entry."),
         (
             "run",
@@ -240,6 +244,22 @@ def test_all_workers_are_asked_at_once(prepared, admin):
     for each in (WORKER, "host2:1:0123456789ab"):
         assert prepared.get(f"cogworker:signal:{each}").startswith(b"quiet ")
     assert LogEntry.objects.count() == 2
+
+
+def test_stacks_are_shown_as_soon_as_the_worker_has_answered(prepared, holder):
+    client = holder("steer_workers")
+    page = at("worker", WORKER)
+    assert "answers with its next beat" not in client.get(page).content.decode()
+    assert told(do(client, "stacks", back=page)) == [
+        f"Asked where its jobs are; it answers with its next beat: {WORKER}."
+    ]
+    assert "Asked; the worker answers with its next beat." in client.get(page).content.decode()
+    assert take_wish(WORKER)
+    answer(WORKER, 1000.0, [JobStack("jid-of-it", "a.B", "default", 940.0, "<frame> x")], 3)
+    text = client.get(page + "?_live=1").content.decode()
+    for each in ("jid-of-it", "&lt;frame&gt; x", "1 min 0 s", "and 3 more"):
+        assert each in text
+    assert "Asked; the worker" not in text
 
 
 def test_several_things_at_once_are_each_written_down(prepared, admin):

@@ -46,6 +46,17 @@ def _ask_stop(items: Items) -> str:
     ) % {"items": ", ".join(items)}
 
 
+def _ask_stacks(items: Items) -> Outcome:
+    asked = [each for each in items if api.ask_stacks(each)]
+    if not asked:
+        return Outcome(_("No such worker lives any more."))
+    return Outcome(
+        _("Asked where its jobs are; it answers with its next beat: %(items)s.")
+        % {"items": ", ".join(asked)},
+        asked,
+    )
+
+
 class WorkersPage(Page):
     """The workers that live. Rows of the table are `Process`."""
 
@@ -87,6 +98,14 @@ class WorkersPage(Page):
             question=_ask_stop,
             destroys=True,
         ),
+        Action(
+            name="stacks",
+            label=gettext_lazy("Show stacks"),
+            about=gettext_lazy("Show the stacks of the jobs that run in %(item)s"),
+            done=gettext_lazy("Stacks asked for."),
+            permission=permissions.STEER_WORKERS,
+            carry_out=_ask_stacks,
+        ),
     )
 
     def context(self, request: HttpRequest) -> Context:
@@ -119,6 +138,7 @@ class WorkersPage(Page):
             "running": work[:MOST_RUNNING],
             "more_running": max(0, len(work) - MOST_RUNNING),
             "held": _held(work),
+            "stacks": api.worker_stacks(item) if hasattr(api, "worker_stacks") else None,
         }
 
 
@@ -143,4 +163,5 @@ def _facts(process: api.Process) -> Sequence[tuple[Any, Any]]:
         (_("Python"), info.get("python")),
         (_("Global interpreter lock"), None if gil is None else _("on") if gil else _("off")),
         (_("Django"), info.get("django")),
+        (_("redis-py"), info.get("redis_py")),
     )

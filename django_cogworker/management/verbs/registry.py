@@ -13,6 +13,7 @@ from django_cogworker.management.verbs.stats import ShowStats
 from django_cogworker.management.verbs.workers import (
     Quiet,
     ShowLosses,
+    ShowStacks,
     ShowWorkers,
     Stop,
     Unquiet,
@@ -24,6 +25,7 @@ VERBS: tuple[type[Verb], ...] = (
     ShowLosses,
     ShowLocks,
     ShowWorkers,
+    ShowStacks,
     ShowHistory,
     ShowClasses,
     HealthCheck,
