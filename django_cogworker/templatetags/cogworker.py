@@ -147,6 +147,19 @@ def cog_busy(process: Any, held: Mapping[str, int]) -> int:
 
 
 @register.filter
+def cog_versions(info: dict[str, Any]) -> str:
+    """What a worker runs with, as far as it tells: ours, Python (and whether that has its lock), Django, redis-py."""
+    lock = "" if info.get("gil", True) else f" ({_('without the GIL')})"
+    told = (
+        (info.get("version"), "", ""),
+        (info.get("python"), "Python ", lock),
+        (info.get("django"), "Django ", ""),
+        (info.get("redis_py"), "redis-py ", ""),
+    )
+    return " · ".join(f"{name}{version}{more}" for version, name, more in told if version)
+
+
+@register.filter
 def cog_memory(info: dict[str, Any]) -> int | None:
     """A worker's resident memory in bytes, where it tells."""
     kilobytes = info.get("rss_kb")

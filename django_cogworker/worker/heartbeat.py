@@ -95,7 +95,6 @@ class Heartbeat:
         self.quiet = False
 
     def _fixed_facts(self, config: Config) -> dict[str, Any]:
-        gil = getattr(sys, "_is_gil_enabled", None)
         loop: dict[str, Any] = {}
         if config.async_queues:
             loop["async_queues"] = list(config.async_queues)
@@ -110,7 +109,6 @@ class Heartbeat:
             "python": platform.python_version(),
             "django": django.get_version(),
             "redis_py": redis.__version__,
-            "gil": True if gil is None else bool(gil()),
         }
 
     def beat(self) -> None:
@@ -118,6 +116,8 @@ class Heartbeat:
         identity = self._membership.identity
         info = {**self._facts, "pid": int(identity.split(":")[-2]), "rss_kb": memory_kb()}
         info["classes"] = self._roster.digest
+        # An extension module that is loaded late may have brought the lock back.
+        info["gil"] = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
         if "async_queues" in info:
             info["async_busy"] = self._async_busy()
         reply = self._store.beat(

@@ -192,6 +192,7 @@ def add_worker(client, identity: str, *, quiet: bool = False) -> None:
     now = time.time()
     info = {"hostname": "host1", "pid": 4242, "concurrency": 10, "queues": ["default", "default"]}
     info |= {"started_at": now - 100, "version": "1", "python": "3.13", "gil": True, "rss_kb": 5000}
+    info |= {"django": "5.2.8", "redis_py": "7.1.0"}
     client.sadd("cogworker:processes", identity)
     client.hset(
         f"cogworker:process:{identity}",

@@ -304,6 +304,19 @@ def test_the_number_of_round_trips_does_not_depend_on_how_much_there_is(
 # -- workers and the server
 
 
+def test_workers_say_what_they_run_with(busy, viewer):
+    text = "1 · Python 3.13 · Django 5.2.8 · redis-py 7.1.0"
+    assert text in viewer.get(at("worker")).content.decode()
+    detail = viewer.get(at("worker", WORKER)).content.decode()
+    assert "<dt>redis-py</dt><dd>7.1.0</dd>" in detail
+    key = f"cogworker:process:{WORKER}"
+    busy.hset(key, "info", json.dumps({"python": "3.14.1", "gil": False}))
+    assert "Python 3.14.1 (without the GIL)</div>" in viewer.get(at("worker")).content.decode()
+    assert "<dd>off</dd>" in viewer.get(at("worker", WORKER)).content.decode()
+    busy.hset(key, "info", "{}")
+    assert viewer.get(at("worker")).status_code == viewer.get(at("worker", WORKER)).status_code
+
+
 def test_workers_and_what_they_can_run_are_counted(redis_client, viewer):
     """None: not lit. One quiet: not lit. One that works: lit."""
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import platform
+import sys
 from importlib.util import find_spec
 
+import django
 import pytest
+import redis
 from django.core.management import CommandError, call_command
 
+from django_cogworker import __version__
 from django_cogworker.api import ProcessSet, Queue, Stats, all_queues
 from tests.project.jobs import Append, AppendLater
 from tests.redis.test_basic_mode import working
@@ -90,9 +95,14 @@ def test_n220_a_paused_queue_pauses_no_other_and_goes_on_when_it_is_resumed(
     assert not Queue("low").paused
 
 
-def test_n221_a_worker_is_listed_with_what_it_runs_until_it_stops(redis_url, settings, journal):
+def test_n221_a_worker_is_listed_with_what_it_runs_until_it_stops(redis_url, capsys):
     """N221"""
     with working() as launcher:
         (process,) = wait_until(lambda: list(ProcessSet()))
         assert (process.identity, process.busy, process.is_quiet) == (launcher.identity, 0, False)
+        call_command("cogworker", "workers", "--json")
+        (told,) = json.loads(capsys.readouterr().out)
+        versions = platform.python_version(), django.get_version(), redis.__version__, __version__
+        assert (told["python"], told["django"], told["redis_py"], told["version"]) == versions
+        assert told["gil"] is getattr(sys, "_is_gil_enabled", lambda: True)()
     assert list(ProcessSet()) == []

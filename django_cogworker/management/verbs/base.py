@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any, ClassVar
+
+from django.core.management.base import CommandError
 
 
 class Verb:
@@ -25,6 +28,17 @@ class Verb:
     def run(self, options: dict[str, Any]) -> None:
         """Do it. What cannot be done is a `CommandError`; other errors are the command's to tell."""
         raise NotImplementedError
+
+    def confirm(self, question: str) -> None:
+        """Go on only where somebody answers `yes`."""
+        try:
+            answer = input(f"{question} Type yes: ")
+        except EOFError:
+            raise CommandError(
+                "Nothing was done: there is nobody to ask here; say --yes."
+            ) from None
+        if answer.strip() != "yes":
+            raise CommandError("Nothing was done.")
 
     def table(self, rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
         """Show rows, or `empty` where there are none."""
@@ -47,6 +61,11 @@ class ReadingVerb(Verb):
     @classmethod
     def add_arguments(cls, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="As JSON.")
+
+
+def moment_text(at: float) -> str:
+    """A moment for people, in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
 
 
 def _shown(value: Any) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django_cogworker.management.verbs.base import ReadingVerb
+from django_cogworker.management.verbs.base import ReadingVerb, moment_text
 
 
 class ShowHistory(ReadingVerb):
@@ -36,7 +35,7 @@ class ShowHistory(ReadingVerb):
             return
         rows = [
             {
-                "finished": _moment(each.finished_at),
+                "finished": moment_text(each.finished_at),
                 "status": each.status,
                 "class": each.job_class,
                 "jid": each.jid,
@@ -79,7 +78,3 @@ class ShowClasses(ReadingVerb):
 
 def _seconds(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
-
-
-def _moment(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))

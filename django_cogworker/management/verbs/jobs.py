@@ -1,4 +1,4 @@
-"""Single jobs by their jid: find one, cancel one."""
+"""Single jobs by their jid: find one, explain why it does not run, cancel one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from django_cogworker.api import find_job
+from django_cogworker.api import explain, find_job
 from django_cogworker.management.verbs.base import ReadingVerb, Verb
 
 
@@ -40,6 +40,31 @@ class Find(ReadingVerb):
                 f"Job {found.jid} was not found; it was looked for {how_far}."
                 + ("" if found.everywhere else " Give it more time: --seconds.")
             )
+
+
+class Explain(ReadingVerb):
+    name = "explain"
+    help = "Why a job is not running."
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        parser.add_argument("jid")
+        parser.add_argument(
+            "--seconds", type=float, default=10.0, help="How long to look for it. Default: 10."
+        )
+        super().add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> None:
+        found = explain(options["jid"], budget=options["seconds"])
+        if options["json"]:
+            self._write(json.dumps(found.as_dict()))
+        else:
+            words = (found.job_class, found.jid, found.state)
+            self._write(" ".join(each for each in words if each))
+            for each in found.reasons:
+                self._write(f"  {each.code}: {each.text}")
+        if found.state == "unknown":
+            raise CommandError(f"Job {found.jid} was not found.")
 
 
 class Cancel(Verb):

@@ -75,12 +75,5 @@ class Clear(_QueueVerb):
 
     def steer(self, queue: Queue, options: dict[str, Any]) -> None:
         if not options["yes"]:
-            try:
-                answer = input(f"Delete all {queue.size} jobs of queue {queue.name}? Type yes: ")
-            except EOFError:
-                raise CommandError(
-                    "Nothing was deleted: there is nobody to ask here; say --yes."
-                ) from None
-            if answer.strip() != "yes":
-                raise CommandError("Nothing was deleted.")
+            self.confirm(f"Delete all {queue.size} jobs of queue {queue.name}?")
         self._write(f"{queue.clear()} jobs deleted.")

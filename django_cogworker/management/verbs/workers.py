@@ -13,6 +13,9 @@ from django.core.management.base import CommandError
 from django_cogworker.api import Process, ProcessSet, losses
 from django_cogworker.management.verbs.base import ReadingVerb, Verb
 
+#: What a worker runs with; as JSON alone, since it would not fit on a line.
+VERSIONS = ("version", "python", "gil", "django", "redis_py")
+
 
 class ShowWorkers(ReadingVerb):
     name = "workers"
@@ -27,6 +30,7 @@ class ShowWorkers(ReadingVerb):
                 "queues": list(dict.fromkeys(each.info.get("queues", []))),
                 "quiet": each.is_quiet,
                 "memory_kb": each.info.get("rss_kb"),
+                **({name: each.info.get(name) for name in VERSIONS} if options["json"] else {}),
             }
             for each in ProcessSet()
         ]
