@@ -11,6 +11,7 @@ from django_cogworker.features.history.classes import (
     class_stats,
     percentiles,
 )
+from django_cogworker.features.history.ranking import HistoryRanking
 from django_cogworker.features.history.records import HistoryEntry
 from django_cogworker.features.history.runs import DayCount, History, HistoryPage
 from django_cogworker.features.history.searching import HistorySlice
@@ -22,6 +23,7 @@ __all__ = [
     "History",
     "HistoryEntry",
     "HistoryPage",
+    "HistoryRanking",
     "HistorySlice",
     "Percentiles",
     "class_hours",

@@ -424,6 +424,33 @@ def test_a_chart_has_a_table_with_the_same_numbers(busy, viewer):
 # -- history
 
 
+def test_runs_are_sorted_and_the_page_says_which(redis_client, viewer):
+    """P261"""
+    pipe = redis_client.pipeline()
+    for number in range(1_100):
+        record = f'{{"jid":"j{number}","class":"a.B","queue":"q","attempt":1,"seconds":{number}}}'
+        pipe.zadd("cogworker:history:success", {record: 9000 - number})
+    pipe.execute()
+
+    def seen(query):
+        answer = viewer.get(at("history", query=query))
+        return [each.item.jid for each in answer.context["rows"]], answer
+
+    first, answer = seen("?order=longest")
+    assert first == [f"j{number}" for number in range(999, 974, -1)]
+    assert "Sorted are the newest 1,000 runs; older" in answer.content.decode()
+    assert '<option value="longest" selected>' in answer.content.decode()
+    second, _ = seen(answer.context["pager"].next)
+    assert second == [f"j{number}" for number in range(974, 949, -1)]
+    assert "data-cog-poll" not in answer.content.decode()
+    shortest, answer = seen("?order=shortest&q=j1")
+    assert shortest[:3] == ["j1", "j10", "j11"]
+    assert "Sorted are" not in answer.content.decode()
+    none, answer = seen("?order=waited&q=nothing")
+    assert none == []
+    assert "No run that is kept matches" in answer.content.decode()
+
+
 def test_runs_are_filtered_and_paged_on_the_server(busy, viewer):
     for number in range(60):
         record = f'{{"jid":"j{number}","class":"a.B","queue":"q","attempt":1,"seconds":1,"args":[{number}]}}'

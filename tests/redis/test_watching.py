@@ -218,6 +218,47 @@ def test_a_search_loses_none_where_one_kind_is_rarer_than_the_other(redis_client
     assert ends == sorted(ends, reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("by", "descending", "found"),
+    [
+        ("seconds", True, ["j3", "j2", "j0", "j1"]),
+        ("seconds", False, ["j0", "j2", "j3", "j1"]),
+        ("attempt", True, ["j1", "j3", "j2", "j0"]),
+        ("job_class", False, ["j2", "j0", "j3", "j1"]),
+        ("queue", True, ["j0", "j3", "j2", "j1"]),
+        ("error_class", False, ["j3", "j2", "j1", "j0"]),
+        ("wait", True, ["j0", "j3", "j2", "j1"]),
+    ],
+)
+def test_the_newest_runs_are_ranked(redis_client, by, descending, found):
+    """Of equals the newest comes first, what has no such value last."""
+    keep(redis_client, "success", "j0", 1000, seconds=1, wait=5, queue="z", **{"class": "B.B"})
+    keep(redis_client, "failed", "j1", 1001, seconds=None, attempt=3, **{"class": "c.C"})
+    keep(redis_client, "success", "j2", 1002, seconds=2, **{"class": "a.a"})
+    error = {"error_class": "OSError", "class": "b.c"}
+    keep(redis_client, "failed", "j3", 1003, seconds=9, attempt=2, **error)
+    ranking = History().ranked(by, descending=descending)
+    assert [each.jid for each in ranking.entries] == found
+    assert (ranking.whole, ranking.looked_at, ranking.total) == (True, 4, 4)
+
+
+def test_a_ranking_says_how_far_it_reaches(redis_client):
+    runs = {
+        json.dumps({"jid": f"j{at}", **RUN, "seconds": at}, separators=(",", ":")): 9_000 - at
+        for at in range(1_200)
+    }
+    redis_client.zadd("cogworker:history:success", runs)
+    ranking = History().ranked("seconds")
+    assert [each.jid for each in ranking.entries][:2] == ["j999", "j998"]
+    assert (len(ranking.entries), ranking.whole, ranking.total) == (1_000, False, 1_200)
+    some = History().ranked("seconds", jid="j1100", budget=0)
+    assert (some.entries, some.whole, some.looked_at) == ([], False, 500)
+    found = History().ranked("seconds", jid="j1100", budget=60)
+    assert ([each.jid for each in found.entries], found.whole) == (["j1100"], True)
+    with pytest.raises(InvalidQuery, match="'seconds'"):
+        History().ranked("traceback")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("cursor", ["x", "1~2", "nan~0~0", "1~-1~0", "1~0~0~0"])
 def test_a_cursor_that_is_none_is_refused(redis_client, cursor):
     with pytest.raises(InvalidQuery, match="cursor"):

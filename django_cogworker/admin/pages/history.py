@@ -1,4 +1,8 @@
-"""History: every run that is kept, looked through on the server."""
+"""History: every run that is kept, looked through and sorted on the server.
+
+By the time of their end all of them can be gone through. In any other order the newest thousand that match are
+sorted, and the page says which those are.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from django_cogworker import api
-from django_cogworker.admin.listing import Pager, asked, one_of, query
+from django_cogworker.admin.listing import Pager, asked, cut, one_of, query
 from django_cogworker.admin.page import Context, Page
 from django_cogworker.exceptions import InvalidQuery
 from django_cogworker.models import History
@@ -16,10 +20,20 @@ from django_cogworker.models import History
 PAGE_SIZE = 25
 STATUSES = ("all", "success", "failed")
 ORDERS = ("newest", "oldest")
+#: Other orders: what they sort by, and whether the highest comes first.
+RANKINGS: dict[str, tuple[Any, bool]] = {
+    "longest": ("seconds", True),
+    "shortest": ("seconds", False),
+    "waited": ("wait", True),
+    "attempts": ("attempt", True),
+    "class": ("job_class", False),
+    "queue": ("queue", False),
+    "error": ("error_class", False),
+}
 
 
 class HistoryPage(Page):
-    """Runs by the time of their end. Rows of the table are `HistoryEntry`."""
+    """Runs by the time of their end, or ranked. Rows of the table are `HistoryEntry`."""
 
     name = "history"
     title = gettext_lazy("History")
@@ -34,39 +48,56 @@ class HistoryPage(Page):
 
     def context(self, request: HttpRequest) -> Context:
         status = one_of(request, "status", STATUSES)
-        order = one_of(request, "order", ORDERS)
+        order = one_of(request, "order", (*ORDERS, *RANKINGS))
         wanted: dict[str, Any] = {
             "status": None if status == "all" else status,
             "job_class": asked(request, "class"),
             "jid": asked(request, "jid"),
             "text": asked(request, "q"),
-            "oldest_first": order == "oldest",
-            "limit": PAGE_SIZE,
         }
-        cursor = asked(request, "cursor")
-        try:
-            found = api.History().search(cursor=cursor or None, **wanted)
-        except InvalidQuery:  # a cursor that somebody wrote by hand
-            cursor, found = "", api.History().search(**wanted)
         narrow = bool(wanted["job_class"] or wanted["jid"] or wanted["text"])
+        show = self._ranked if order in RANKINGS else self._searched
         return {
+            **show(request, order, wanted, narrow),
             "status": status,
             "order": order,
             "q": wanted["text"],
             "job_class": wanted["job_class"],
             "jid": wanted["jid"],
-            "without_jid": query(request, jid=None, cursor=None),
+            "without_jid": query(request, jid=None, cursor=None, p=None),
             "statuses": [(each, LABELS[each]) for each in STATUSES],
-            "orders": [(each, LABELS[each]) for each in ORDERS],
+            "orders": [(each, LABELS[each]) for each in (*ORDERS, *RANKINGS)],
+            "narrow": narrow,
+        }
+
+    def _searched(
+        self, request: HttpRequest, order: str, wanted: dict[str, Any], narrow: bool
+    ) -> Context:
+        """All runs, page by page."""
+        wanted = {**wanted, "oldest_first": order == "oldest", "limit": PAGE_SIZE}
+        cursor = asked(request, "cursor")
+        try:
+            found = api.History().search(cursor=cursor or None, **wanted)
+        except InvalidQuery:  # a cursor that somebody wrote by hand
+            cursor, found = "", api.History().search(**wanted)
+        return {
             "rows": self.rows(found.entries),
             "found": found,
-            "narrow": narrow,
             "is_part": narrow and found.cursor and len(found.entries) < PAGE_SIZE,
             "pager": Pager(
                 first=query(request, cursor=None) if cursor else "",
                 next=query(request, cursor=found.cursor) if found.cursor else "",
             ),
         }
+
+    def _ranked(
+        self, request: HttpRequest, order: str, wanted: dict[str, Any], narrow: bool
+    ) -> Context:
+        """The newest, in another order."""
+        by, descending = RANKINGS[order]
+        found = api.History().ranked(by, descending=descending, **wanted)
+        shown, pager = cut(request, found.entries, PAGE_SIZE)
+        return {"rows": self.rows(shown), "found": found, "ranking": found, "pager": pager}
 
 
 LABELS = {
@@ -75,4 +106,11 @@ LABELS = {
     "failed": gettext_lazy("Failed"),
     "newest": gettext_lazy("Newest first"),
     "oldest": gettext_lazy("Oldest first"),
+    "longest": gettext_lazy("Longest first"),
+    "shortest": gettext_lazy("Shortest first"),
+    "waited": gettext_lazy("Longest wait first"),
+    "attempts": gettext_lazy("Most attempts first"),
+    "class": gettext_lazy("By job class"),
+    "queue": gettext_lazy("By queue"),
+    "error": gettext_lazy("By error"),
 }

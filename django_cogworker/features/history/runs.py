@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from django_cogworker.exceptions import InvalidQuery
 from django_cogworker.features.history import names
+from django_cogworker.features.history.ranking import HistoryRanking, Order, check_order, rank
 from django_cogworker.features.history.records import HistoryEntry, read
 from django_cogworker.features.history.searching import BUDGET, HistorySlice, Wanted, search
 from django_cogworker.features.history.writing import FAILED, SUCCESS, Status
@@ -93,6 +94,26 @@ class History:
         _check(status, 0, limit)
         wanted = Wanted(status, str(getattr(job_class, "job_name", job_class or "")), jid, text)
         return search(wanted, oldest_first, cursor, limit, budget)
+
+    def ranked(
+        self,
+        by: Order,
+        *,
+        descending: bool = True,
+        status: Status | None = None,
+        job_class: Any = None,
+        jid: str = "",
+        text: str = "",
+        budget: float = BUDGET,
+    ) -> HistoryRanking:
+        """Runs by `seconds`, `wait`, `attempt`, `job_class`, `queue` or `error_class`: of those that match the newest
+        thousand, as many as `search` finds in its budget. Raises `InvalidQuery`.
+        """
+        check_order(by)
+        found = self.search(
+            status=status, job_class=job_class, jid=jid, text=text, limit=MAX_LIMIT, budget=budget
+        )
+        return rank(found, by, descending)
 
     def sizes(self) -> dict[Status | Literal["all"], int]:
         """How many runs are kept: `all`, `success`, `failed`."""
