@@ -207,6 +207,9 @@
     var end = region.querySelector("[data-cog-finished]");
     if (end) told.textContent = end.dataset.cogFinished;
   }
+  // On a narrow screen the tabs are a strip: begin where this page's is in sight.
+  var here = document.querySelector(".cog-tabs [aria-current]");
+  if (here) here.scrollIntoView({ block: "nearest", inline: "nearest" });
 
   localise(document);
   showBoxes(document);
