@@ -18,7 +18,6 @@ import pytest
 ALTERNATIVES = {
     "redis-server": ("redis-server", "valkey-server"),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
-    "chromedriver": ("chromedriver",),
     "postgres": ("postgres", "pg_ctl"),
 }
 

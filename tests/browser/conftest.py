@@ -1,0 +1,82 @@
+"""The browser and what stands behind it, once for all tests of this folder.
+
+They end with the folder, not with the run: the browser's client keeps an event loop in the main thread, which
+tests of others must not find there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.stage import Stage
+from tests.browser.visitor import DESKTOP, Visitor
+from tests.support.needs import need, need_module
+from tests.support.redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    need_module("playwright")
+    chromium = need("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def whole_stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with RedisServer() as redis:
+        stage = Stage(tmp_path_factory.mktemp("stage"), redis)
+        try:
+            stage.open()
+            yield stage
+        finally:
+            stage.close()
+
+
+@pytest.fixture(scope="package")
+def cookies(browser: Browser, whole_stage: Stage) -> Any:
+    """Of somebody who has logged in, by the form of the admin."""
+    with browser.new_context() as context:
+        visitor = Visitor(context.new_page(), whole_stage.address)
+        visitor.log_in()
+        assert visitor.troubles == []
+        return context.storage_state()
+
+
+@pytest.fixture
+def stage(whole_stage: Stage, settings: Any) -> Iterator[Stage]:
+    """With nothing on it."""
+    settings.COGWORKER_REDIS = whole_stage.redis.url
+    whole_stage.empty()
+    before = len(whole_stage.server.lines)
+    yield whole_stage
+    print("\n".join(whole_stage.server.lines[before:]))
+    print("\n".join(each.output for each in whole_stage.workers))
+    whole_stage.empty()
+
+
+@pytest.fixture
+def visit(browser: Browser, stage: Stage, cookies: Any) -> Iterator[Callable[..., Visitor]]:
+    """Come with a browser of one's own: `visit(timezone_id="Asia/Tokyo")`. `logged_in=False`: as a stranger."""
+    visitors: list[Visitor] = []
+
+    def come(logged_in: bool = True, **options: Any) -> Visitor:
+        options = {"viewport": DESKTOP, "locale": "en-US", **options}
+        context = browser.new_context(storage_state=cookies if logged_in else None, **options)
+        visitors.append(Visitor(context.new_page(), stage.address))
+        return visitors[-1]
+
+    yield come
+    for each in visitors:
+        each.page.context.close()
+    assert [trouble for each in visitors for trouble in each.troubles] == []
