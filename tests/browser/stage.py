@@ -89,24 +89,30 @@ class Stage:
         worker.start().wait_for_line("works as")
         return worker
 
-    def fill(self) -> None:
-        """A worker at work, and jobs in every state that a job can be in."""
+    def fill(self, number: int = 1) -> None:
+        """A worker at work, and jobs in every state that a job can be in: so many that are scheduled, that wait
+        for another attempt and that are dead.
+        """
         self.start_worker("-q", "default,2", "-q", "mail")
         self.push(Append, "<i>ran</i>", tags=["good"])
-        self.push(FailOnce, "dead")
-        self.push(Breaks, "the spring")
-        self.push(Tells, f"gate-{id(self)}")
+        for _ in range(number):
+            self.push(FailOnce, "dead")
+            self.push(Breaks, "the spring")
+            self.ask(lambda: Append.set(on_commit=False).perform_in(3600, "later"))
+        self.push(Tells, "gate")
         self.push(AppendLater, "nobody reads this queue")
         self.push(Append, "x" * 300, queue=LONG)
-        self.ask(lambda: Append.set(on_commit=False).perform_in(3600, "later"))
         self.ask(api.Queue("paused").pause)
         self.push(Append, "not now", queue="paused")
-        wait_until(self._is_settled, timeout=20, message=lambda: repr(self.ask(api.Stats.now)))
+        self.wait_for_stats(processed=1, dead=number, retrying=number, scheduled=number)
+        wait_until(lambda: self.ask(lambda: [each.busy for each in api.ProcessSet()]) == [1])
 
-    def _is_settled(self) -> bool:
-        stats = self.ask(api.Stats.now)
-        ended = (stats.processed, stats.dead, stats.retrying, stats.scheduled) == (1, 1, 1, 1)
-        return ended and self.ask(lambda: [each.busy for each in api.ProcessSet()]) == [1]
+    def wait_for_stats(self, **wanted: int) -> None:
+        def are_as_wanted() -> bool:
+            stats = self.ask(api.Stats.now)
+            return {each: getattr(stats, each) for each in wanted} == wanted
+
+        wait_until(are_as_wanted, timeout=20, message=lambda: repr(self.ask(api.Stats.now)))
 
     def add_neighbour(self) -> None:
         """A worker as its beat writes it, on a machine with such a name as orchestrators give, and at full load."""

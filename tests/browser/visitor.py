@@ -42,6 +42,7 @@ STILL = (
 )
 #: Buttons that cannot be seen without scrolling a table sideways.
 HIDDEN_BUTTONS = """() => [...document.querySelectorAll(".cog-scroll .cog-acts .cog-btn")].filter(each =>
+    each.checkVisibility() &&
     each.getBoundingClientRect().right > each.closest(".cog-scroll").getBoundingClientRect().right + 1
 ).map(each => each.getAttribute("aria-label") || each.textContent)"""
 #: Marks what can be used in our part of the page, and puts the focus right before it.
@@ -167,14 +168,16 @@ class Visitor:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
-    def axe(self, *rules: str) -> list[str]:
+    def axe(self, *rules: str, within: str = "html") -> list[str]:
         """What axe finds, by all rules or these: the rule, what it is about, and what is wrong with it."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(axe_source())
         options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
         if rules:
             options["runOnly"] = list(rules)
-        found = self.page.evaluate("options => axe.run(document, options)", options)
+        found = self.page.evaluate(
+            "([within, options]) => axe.run(within, options)", [within, options]
+        )
         return [
             f"{rule['id']}: {node['html'][:150]}: {' '.join((node['failureSummary'] or '').split())[:200]}"
             for rule in found["violations"]
