@@ -10,7 +10,7 @@ import pytest
 from django.contrib import admin
 
 from django_cogworker import api
-from django_cogworker.admin.actions import Action
+from django_cogworker.admin.actions import Deed
 from django_cogworker.admin.page import Page
 from django_cogworker.admin.registration import pages_on
 from tests.browser.stage import Stage
@@ -46,7 +46,7 @@ def views(visitor: Visitor, page: Page) -> Iterator[None]:
         yield
 
 
-def button_of(visitor: Visitor, page: Page, action: Action) -> Locator | None:
+def button_of(visitor: Visitor, page: Page, action: Deed) -> Locator | None:
     """On whichever page there is one; workers, for instance, are resumed only when they are quiet."""
     for _ in views(visitor, page):
         found = visitor.button(action.name)
@@ -55,12 +55,12 @@ def button_of(visitor: Visitor, page: Page, action: Action) -> Locator | None:
     return None
 
 
-def click(visitor: Visitor, page: Page, action: Action, button: Locator) -> list[str]:
+def click(visitor: Visitor, page: Page, action: Deed, button: Locator) -> list[str]:
     """Click it, give what it wants, say yes where it asks; what went wrong."""
     name, wrong = f"{page.name}-{action.name}", []
     button.evaluate(UNFOLD)
     for each in button.locator("xpath=ancestor::form").locator("input[type=text]").all():
-        each.fill("low")
+        each.fill(f"from-{page.name}")  # a queue that it is not on
     button.click()
     said = visitor.page.locator(".messagelist li")
     sure = visitor.page.locator(".cog form:has(input[name=confirmed]) button")
