@@ -7,13 +7,19 @@ the clock does not hear of them until the earliest limit that it knew has come, 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import threading
 import time
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 logger = logging.getLogger("django_cogworker")
+
+
+#: It looks at least so often (seconds).
+LONGEST = 3600.0
 
 
 class Timed(Protocol):
@@ -23,44 +29,52 @@ class Timed(Protocol):
 
 
 class Clock:
-    """Calls `due` of each that was added, when its `at` (monotonic) has come."""
+    """Calls `due` of each that was added, when its `at` (monotonic) has come.
+
+    No lock is taken to add and to remove: who does so may itself be interrupted (a job that runs another one, in a
+    test mode), and would leave it locked for ever.
+    """
 
     def __init__(self) -> None:
         self._timed: dict[int, Timed] = {}
-        self._news = threading.Condition()
+        self._news: SimpleQueue[None] = SimpleQueue()
+        #: When it looks again; while it looks, infinity: then everybody who adds wakes it.
         self._wakes_at = math.inf
         self._thread: threading.Thread | None = None
 
     def add(self, timed: Timed) -> None:
         self._timed[id(timed)] = timed
-        with self._news:
-            if self._thread is None or not self._thread.is_alive():  # the first, or after a fork
-                self._thread = threading.Thread(
-                    target=self._loop, name="cogworker-clock", daemon=True
-                )
-                self._thread.start()
-            elif timed.at < self._wakes_at:
-                self._news.notify()
+        if self._thread is None or not self._thread.is_alive():  # the first, or after a fork
+            self._start()
+        elif timed.at < self._wakes_at:
+            self._news.put(None)
 
     def remove(self, timed: Timed) -> None:
-        """May be called twice, and takes no lock: its caller may be interrupted in it."""
+        """May be called twice."""
         self._timed.pop(id(timed), None)
 
+    def _start(self) -> None:
+        """Two threads may do so at once: the one whose thread is not kept ends it."""
+        thread = threading.Thread(target=self._loop, name="cogworker-clock", daemon=True)
+        self._thread = thread
+        thread.start()
+
     def _loop(self) -> None:
-        while True:
+        while self._thread is threading.current_thread():
             try:
                 self._turn()
             except Exception:
                 logger.critical("The clock of time limits failed; it goes on.", exc_info=True)
                 time.sleep(1.0)
+        self._news.put(None)  # it may have taken one that was meant for the thread that is kept
 
     def _turn(self) -> None:
-        with self._news:
-            self._wakes_at = min((each.at for each in self._all()), default=math.inf)
-            wait = self._wakes_at - time.monotonic()
-            if wait > 0:
-                self._news.wait(min(wait, threading.TIMEOUT_MAX))
-            self._wakes_at = -math.inf  # it looks at all of them now; nobody has to wake it
+        self._wakes_at = math.inf
+        self._wakes_at = min((each.at for each in self._all()), default=math.inf)
+        wait = self._wakes_at - time.monotonic()
+        if wait > 0:
+            with contextlib.suppress(Empty):
+                self._news.get(timeout=min(wait, LONGEST))
         now = time.monotonic()
         for each in self._all():
             if each.at <= now:
