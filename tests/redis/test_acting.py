@@ -32,7 +32,7 @@ from tests.redis.waiting_jobs import (
     put,
     queued,
 )
-from tests.support.trips import counted_trips
+from tests.support.round_trips import counted
 from tests.uniquejobs.jobs import Executed
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -127,10 +127,10 @@ class TestRetry:
         put(redis_client, DEAD, *(f"j{number}" for number in range(400)))
         entries = list(DeadSet())
         DeadSet().retry(entries.pop())
-        with counted_trips() as trips:
+        with counted() as trips:
             verdicts = DeadSet().retry(entries)
         assert outcomes(verdicts) == ["done"] * 399
-        assert trips.count == 1 or not store.reliable
+        assert trips.number == 1 or not store.reliable
 
     def test_jobs_of_several_places_together(self, redis_client):
         put(redis_client, DEAD, "a")
@@ -182,9 +182,9 @@ class TestDelete:
         entries = list(Queue())
         for _ in range(5):
             redis_client.rpop(QUEUE)
-        with counted_trips() as trips:
+        with counted() as trips:
             assert outcomes(Queue().delete(entries[5:])) == ["done"] * 15
-        assert trips.count == 1 or not store.reliable
+        assert trips.number == 1 or not store.reliable
 
     def test_jobs_put_back_have_moved_it_away_from_the_end(self, redis_client):
         enqueue(redis_client, "a", "b")
@@ -206,9 +206,9 @@ class TestDelete:
         members = enqueue(redis_client, *map(str, range(20)))
         gone = Refiling(b"gone", "gone")
         items = [gone, *(Refiling(each, "gone") for each in members[5:8]), gone]
-        with counted_trips() as trips:
+        with counted() as trips:
             assert store.refile(QUEUE, items) == [0, 1, 1, 1, 0]
-        assert trips.count == 5 or not store.reliable
+        assert trips.number == 5 or not store.reliable
         assert queued(redis_client) == [*map(str, range(5)), *map(str, range(8, 20))]
 
 

@@ -22,7 +22,7 @@ from django_cogworker.store.store import get_store
 from django_cogworker.store.values import ExchangeRequest
 from tests.project.jobs import Append, Echo
 from tests.redis.waiting_jobs import DEAD, QUEUE, RETRY, SCHEDULE, enqueue, failed, jids, put
-from tests.support.trips import counted_trips
+from tests.support.round_trips import counted
 
 ME = "host:1:aaaaaaaaaaaa"
 
@@ -100,11 +100,11 @@ class TestPages:
         for shelf in (DeadSet(), Queue()):
             page = shelf.page(limit=2)
             handles = [each.handle for each in page.entries]
-            with counted_trips() as trips:
+            with counted() as trips:
                 shelf.page(limit=2)
                 shelf.page(page.cursor, 2)
                 assert jids(shelf.get(handles)) == jids(page.entries)
-            assert trips.count == 3
+            assert trips.number == 3
 
     @pytest.mark.parametrize("cursor", ["x", "0", "-1_0", "5_0", "0_-1", "0_1_nan", "0_1_2_3", 7])
     def test_what_is_no_cursor_is_refused(self, redis_client, cursor):
@@ -324,9 +324,9 @@ class TestWork:
         store.exchange(ExchangeRequest("other:2:bbbbbbbbbbbb", 1, 2, ("default",), (), ()))
         store.mark_started(ME, 1)
         redis_client.hset(f"cogworker:process:{ME}", "busy", 1)
-        with counted_trips() as trips:
+        with counted() as trips:
             work = WorkSet().read()
-        assert trips.count == 2
+        assert trips.number == 2
         assert [(each.identity, each.ticket, each.alive) for each in work] == [
             (ME, 1, True),
             (ME, 2, True),
