@@ -6,7 +6,6 @@ import asyncio
 import sys
 import threading
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -195,18 +194,17 @@ def test_who_is_interrupted_while_it_adds_to_the_clock_leaves_it_going(hectic):
     """A job that runs another one with a limit, in a test mode."""
     for _ in range(300):
         run = context()
-        outer: list[Insistence] = []
+        outer = Insistence(run, JobTimeout, "outer", 0.002)
         inner: list[Insistence] = []
 
-        def code(run: JobContext = run, outer: Any = outer, inner: Any = inner) -> None:
-            outer.append(Insistence(run, JobTimeout, "outer"))
+        def code(inner: list[Insistence] = inner) -> None:
             while True:
                 inner.append(Insistence(context(), JobTimeout, "inner", 60))
                 inner.pop().end()
 
         with pytest.raises(JobTimeout, match="outer"):
             run.run(code)
-        for each in outer + inner:
+        for each in (outer, *inner):
             each.end()
     clock._timed.clear()  # one that was interrupted before anybody knew of it
     late = context()
