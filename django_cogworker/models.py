@@ -18,21 +18,23 @@ class Page(models.Model):
 
 
 class Overview(Page):
-    """Has the permissions of all pages. `manage_jobs` includes each of those below it."""
+    """Has the permissions of all pages. `manage_jobs` includes each of those below it. Their names are kept in the
+    database in English, as Django does with its own; they are marked for projects that translate them at reading.
+    """
 
     class Meta(Page.Meta):
         verbose_name = _("overview")
         verbose_name_plural = _("Overview")
         permissions = (
-            ("view_jobs", "Can look at background jobs"),
-            ("manage_jobs", "Can do everything with background jobs"),
-            ("pause_queues", "Can pause and resume queues"),
-            ("clear_queues", "Can delete all jobs of a queue"),
-            ("steer_periodic", "Can run, disable and enable periodic entries"),
-            ("steer_workers", "Can quiet, resume and stop workers"),
-            ("retry_jobs", "Can retry jobs and run them now"),
-            ("move_jobs", "Can reschedule jobs and move them to another queue"),
-            ("delete_jobs", "Can delete and cancel jobs"),
+            ("view_jobs", _("Can look at background jobs")),
+            ("manage_jobs", _("Can do everything with background jobs")),
+            ("pause_queues", _("Can pause and resume queues")),
+            ("clear_queues", _("Can delete all jobs of a queue")),
+            ("steer_periodic", _("Can run, disable and enable periodic entries")),
+            ("steer_workers", _("Can quiet, resume and stop workers")),
+            ("retry_jobs", _("Can retry jobs and run them now")),
+            ("move_jobs", _("Can reschedule jobs and move them to another queue")),
+            ("delete_jobs", _("Can delete and cancel jobs")),
         )
 
 

@@ -1,13 +1,17 @@
 """Who did what: a log entry of the admin for each thing that an action changed.
 
-It appears among the recent actions of the admin, and in whatever a project shows of its log entries.
+It appears among the recent actions of the admin, and in whatever a project shows of its log entries. Like a log it
+is English, whoever acted: those who read it later have other languages, and Django translates messages at
+reading only where they name the fields of a model.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.http import HttpRequest
+from django.utils import translation
 
 if TYPE_CHECKING:
     from django.contrib.admin.models import LogEntry
@@ -15,6 +19,15 @@ if TYPE_CHECKING:
 
     from django_cogworker.admin.actions import Deed, Text
     from django_cogworker.admin.page import Page
+
+
+T = TypeVar("T")
+
+
+def in_english(make: Callable[[], T]) -> T:
+    """What `make` returns in English."""
+    with translation.override("en"):
+        return make()
 
 
 def note(
@@ -37,7 +50,7 @@ def note(
         user_id=user.pk,
         content_type_id=ContentType.objects.get_for_model(model or page.log_model).pk,
         object_id=item,
-        object_repr=(item or str(page.title))[:200],
+        object_repr=(item or in_english(lambda: str(page.title)))[:200],
         action_flag=DELETION if action.destroys else CHANGE,
-        change_message=str(message or action.done),
+        change_message=in_english(lambda: str(message or action.done)),
     )

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from django_cogworker.display.charts import Bar, Chart, Series
 from django_cogworker.display.quantities import count, duration
-from django_cogworker.display.times import time_tag, time_text
+from django_cogworker.display.times import day_text, time_tag, time_text
 
 
 def hours_chart(title: str, hours: Iterable[tuple[int, int, int]]) -> Chart:
@@ -22,7 +22,7 @@ def hours_chart(title: str, hours: Iterable[tuple[int, int, int]]) -> Chart:
 
 def days_chart(title: str, days: Iterable[tuple[str, int, int]]) -> Chart:
     """The same of each day."""
-    bars = [Bar(date, date, (good, bad)) for date, good, bad in days]
+    bars = [Bar(day_text(date), day_text(date), (good, bad)) for date, good, bad in days]
     return Chart(title, _("Day"), _good_and_bad(), bars, count)
 
 

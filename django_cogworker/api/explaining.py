@@ -14,10 +14,12 @@ import json
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_cogworker.api.everywhere import Sighting
 from django_cogworker.api.finding import BUDGET, FoundJob, look_for
 from django_cogworker.api.readers import Readers
+from django_cogworker.api.words import word
 from django_cogworker.client.transport import current_transport, real_transport
 from django_cogworker.features.asking import locate, obstacles
 from django_cogworker.features.base import Place, Reason
@@ -181,7 +183,7 @@ def _working(store: Store, case: _Case) -> Explanation:
 def _over(case: _Case) -> Reason:
     """It does not run by itself any more."""
     said: dict[str, Any] = {"how": case.state, "at": case.since}
-    words = {"how": case.state, "when": "?" if case.since is None else moment(case.since)}
+    words = {"how": word(case.state), "when": "?" if case.since is None else moment(case.since)}
     for name in ("error_class", "error_message"):
         if name in case.payload:
             said[name] = words[name] = str(case.payload[name])
@@ -202,7 +204,11 @@ def _lost(store: Store, case: _Case) -> list[Reason]:
     reasons = []
     attempt = _attempt(last)
     if attempt is not None:
-        words = {**attempt, "when": moment(attempt["failed_at"])}
+        words = {
+            **attempt,
+            "outcome": word(attempt["outcome"]),
+            "when": moment(attempt["failed_at"]),
+        }
         text = _(
             "Its last attempt that failed was number %(attempt)s at %(when)s: %(error_class)s (%(outcome)s)."
         )
@@ -211,8 +217,10 @@ def _lost(store: Store, case: _Case) -> list[Reason]:
     if case.everywhere:
         text = _("It is on no queue, in no set and in no worker: it is over, or never was.")
     else:
-        text = _(
-            "It was not found among the %(looked_at)s jobs that were looked at before the time was over."
+        text = ngettext(
+            "It was not found: %(looked_at)s job was looked at before the time was over.",
+            "It was not found among the %(looked_at)s jobs that were looked at before the time was over.",
+            case.looked_at,
         )
     return [*reasons, Reason("not_found", text % said, said)]
 

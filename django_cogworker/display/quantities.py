@@ -6,6 +6,7 @@ import math
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from django.utils.translation import npgettext
 
 DASH = "\N{EN DASH}"
 
@@ -34,12 +35,12 @@ def size(number: float | None) -> str:
     if number is None:
         return DASH
     if number < 1000:
-        return f"{number:.0f} B"
-    for unit in ("kB", "MB", "GB"):
+        return _("%(number)s B") % {"number": f"{number:.0f}"}
+    for text in (_("%(number)s kB"), _("%(number)s MB"), _("%(number)s GB")):
         number /= 1000
         if number < 999.95:
-            return f"{_decimal(number)} {unit}"
-    return f"{_decimal(number / 1000)} TB"
+            return text % {"number": _decimal(number)}
+    return _("%(number)s TB") % {"number": _decimal(number / 1000)}
 
 
 def count(number: int | None) -> str:
@@ -47,6 +48,12 @@ def count(number: int | None) -> str:
     if number is None:
         return DASH
     return str(number_format(number, use_l10n=True, force_grouping=True))
+
+
+def minutes_text(number: int) -> str:
+    """As it stands behind "in"."""
+    text = npgettext("in …", "%(number)s minute", "%(number)s minutes", number)
+    return text % {"number": count(number)}
 
 
 def share(part: float, whole: float) -> str:

@@ -5,9 +5,10 @@ Without the script the text is in Django's current time zone.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import get_current_timezone
@@ -15,8 +16,6 @@ from django.utils.timezone import get_current_timezone
 from django_cogworker.display.quantities import DASH
 
 Form = Literal["datetime", "time"]
-
-_FORMATS: dict[Form, str] = {"datetime": "%Y-%m-%d %H:%M:%S", "time": "%H:%M"}
 
 
 def moment(epoch: Any) -> datetime | None:
@@ -30,9 +29,19 @@ def moment(epoch: Any) -> datetime | None:
 
 
 def time_text(epoch: Any, form: Form = "datetime") -> str:
-    """In Django's current time zone, as plain text."""
+    """In Django's current time zone, the date as the language writes it, as plain text."""
     at = moment(epoch)
-    return DASH if at is None else at.astimezone(get_current_timezone()).strftime(_FORMATS[form])
+    if at is None:
+        return DASH
+    there = at.astimezone(get_current_timezone())
+    if form == "time":
+        return f"{there:%H:%M}"
+    return f"{date_format(there, 'SHORT_DATE_FORMAT')} {there:%H:%M:%S}"
+
+
+def day_text(day: str) -> str:
+    """A day such as `2026-11-30` as the language writes it."""
+    return str(date_format(date.fromisoformat(day), "SHORT_DATE_FORMAT"))
 
 
 def time_tag(epoch: Any, form: Form = "datetime") -> SafeString | str:

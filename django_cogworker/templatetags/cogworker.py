@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from django_cogworker.api import words
 from django_cogworker.display import quantities, times
 from django_cogworker.display.arguments import arguments_shown, cut
 
@@ -24,6 +25,8 @@ register.filter("cog_duration", quantities.duration)
 register.filter("cog_size", quantities.size)
 register.filter("cog_count", quantities.count)
 register.filter("cog_time", times.time_tag)
+register.filter("cog_word", words.word)
+register.filter("cog_in_language", words.in_language)
 
 
 @register.simple_tag(takes_context=True)

@@ -180,7 +180,7 @@ def test_a_job_is_put_off_by_minutes_within_a_week(prepared, admin, minutes, sec
         ("reschedule", {"minutes": "soon"}, "in how many minutes"),
         ("reschedule", {"minutes": ""}, "in how many minutes"),
         ("move", {"to": ""}, "Name the queue"),
-        ("move", {"to": "a b"}, "no queue"),
+        ("move", {"to": "a b"}, "“a b” can be no name of a queue"),
         ("move", {"to": "default"}, "it is there already"),
         ("retry", {"jid": "nobody"}, "does not wait any more"),
         ("retry", {"jid": ""}, "No job was named"),

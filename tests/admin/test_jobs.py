@@ -241,7 +241,7 @@ def test_a_job_that_is_over_is_known_by_its_status(redis_client, viewer):
     text = text_of(answer)
     assert "succeeded" in text
     assert "{&quot;a&quot;: [1, 2], &quot;password&quot;: &quot;***&quot;}" in text
-    assert "last word of its status: complete" in text
+    assert "last word of its status: succeeded" in text
     assert 'class="cog-form"' not in text
 
 
@@ -262,7 +262,7 @@ def test_a_job_of_which_nothing_is_known(redis_client, viewer):
     assert answer.status_code == 404
     text = text_of(answer)
     assert "This job is not known" in text
-    assert "1 jobs were looked at" in text
+    assert "1 job was looked at" in text
     assert "cog-tabs" in text
     assert "data-cog-poll" not in text
     assert viewer.get(at("job", "nobody", "?_live=1")).status_code == 200

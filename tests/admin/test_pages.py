@@ -395,7 +395,7 @@ def test_times_are_in_the_zone_of_django_and_machines_can_read_them(busy, viewer
     busy.zadd("cogworker:losses", {'{"at": 1700000000, "how": "x", "pid": 1, "lived": 1}': 1})
     text = viewer.get(at("worker")).content.decode()
     assert (
-        '<time datetime="2023-11-14T22:13:20Z" data-cog-time="datetime">2023-11-15 07:13:20</time>'
+        '<time datetime="2023-11-14T22:13:20Z" data-cog-time="datetime">11/15/2023 07:13:20</time>'
         in text
     )
 

@@ -350,7 +350,8 @@ def test_p250_reschedule_sets_the_time_of_the_same_entry(redis_client, admin, pa
     ((member, score),) = redis_client.zrange(PLACES[page], 0, -1, withscores=True)
     assert member == raw
     assert before + minutes * 60 <= score <= time.time() + minutes * 60
-    assert LogEntry.objects.get().get_change_message() == f"Due {minutes:,} minutes after this."
+    word = "minute" if minutes == 1 else "minutes"
+    assert LogEntry.objects.get().get_change_message() == f"Due {minutes:,} {word} after this."
 
 
 def test_p250_what_is_gone_stays_gone(redis_client, admin):
@@ -369,7 +370,7 @@ def test_p250_what_is_gone_stays_gone(redis_client, admin):
         ("reschedule", {"minutes": "soon"}, "Say in how many minutes"),
         ("reschedule", {"minutes": "soon", "scope": "all"}, "Say in how many minutes"),
         ("move", {}, "Say to which queue."),
-        ("move", {"to": "a b"}, "'a b' is no queue"),
+        ("move", {"to": "a b"}, "“a b” can be no name of a queue"),
         ("move", {"to": "default"}, "1 job was left alone: it is there already."),
     ],
 )

@@ -12,15 +12,18 @@ from typing import Any
 
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from django_cogworker import api
 from django_cogworker.admin import permissions
 from django_cogworker.admin.actions import Deed, Items, Outcome, Text
 from django_cogworker.admin.listing import text_of
 from django_cogworker.admin.page import Page
-from django_cogworker.display.times import time_text
+from django_cogworker.admin.wanted import named_queue
+from django_cogworker.api.words import in_language
+from django_cogworker.display.quantities import count
 from django_cogworker.exceptions import InvalidQuery
+from django_cogworker.features.moments import moment
 
 #: Seconds that a job which has moved on is looked for.
 BUDGET = 1.0
@@ -73,8 +76,8 @@ class Moving(_OfJob):
         words = {
             "job": jid,
             "queue": queue,
-            "at": time_text(action.at),
-            "why": _(verdict.reason) if verdict.reason else "",
+            "at": "" if action.at is None else moment(action.at),
+            "why": in_language(verdict.reason),
         }
         if verdict:
             return Outcome(self.said % words, [jid])
@@ -89,7 +92,7 @@ class Moving(_OfJob):
             queue = text_of(given, "to")
             if not queue:
                 raise InvalidQuery(_("Name the queue to which it is to go."))
-            return api.Action(self.kind, queue=queue)
+            return api.Action(self.kind, queue=named_queue(queue))
         return api.Action(self.kind)
 
 
@@ -124,13 +127,15 @@ def _minutes(given: QueryDict) -> int:
 
 
 def _missing(sought: api.SoughtJob) -> str:
-    words = {"job": sought.jid, "number": sought.looked_at}
+    words = {"job": sought.jid}
     if sought.cursor is None:
         return _("Nothing was done: %(job)s does not wait any more.") % words
-    return (
-        _("Nothing was done: %(job)s was not found among the %(number)s jobs looked at in time.")
-        % words
+    text = ngettext(
+        "Nothing was done: %(job)s was not found; %(number)s job was looked at in time.",
+        "Nothing was done: %(job)s was not found among the %(number)s jobs looked at in time.",
+        sought.looked_at,
     )
+    return text % {**words, "number": count(sought.looked_at)}
 
 
 ACTIONS: tuple[Deed, ...] = (

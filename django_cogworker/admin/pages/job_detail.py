@@ -13,6 +13,7 @@ from django_cogworker import api
 from django_cogworker.admin.listing import asked, query
 from django_cogworker.admin.page import Context
 from django_cogworker.admin.pages.job_actions import MINUTES, MOST_MINUTES, OFFERED
+from django_cogworker.api.words import word
 from django_cogworker.display.arguments import arguments_in_lines, fields_of, value_lines
 from django_cogworker.exceptions import InvalidQuery, NoResultError
 from django_cogworker.payload.arguments import pack
@@ -135,7 +136,12 @@ def _told(status: Any) -> Context:
     try:
         context["result"] = value_lines(_packed(status.result), status.job_class)
     except NoResultError as error:
-        context["no_result"] = str(error) if status.state == "complete" else ""
+        if status.state == "complete":
+            context["no_result"] = (
+                _("There is no result. %(why)s") % {"why": str(error)}
+                if status.keeps_result
+                else _("No result is kept: the class of this job has no result_ttl.")
+            )
     return context
 
 
@@ -172,7 +178,7 @@ def _timeline(seen: Any, status: Any, attempts: Any, runs: Any) -> list[Event]:
         if seen.place in _NOW:
             told.append((seen.at, *_NOW[seen.place]()))
     for each in attempts:
-        words = {"number": each.attempt, "error": each.error_class, "outcome": each.outcome}
+        words = {"number": each.attempt, "error": each.error_class}
         told.append((each.failed_at, _("attempt %(number)s failed: %(error)s") % words, "bad"))
     for each in runs:
         words = {"number": each.attempt}
@@ -181,7 +187,7 @@ def _timeline(seen: Any, status: Any, attempts: Any, runs: Any) -> list[Event]:
         if each.started_at is not None:
             told.append((each.started_at, _("attempt %(number)s began") % words, ""))
     if seen is None and status is not None:
-        words = {"state": status.state}
+        words = {"state": word(status.state)}
         told.append((status.updated, _("last word of its status: %(state)s") % words, ""))
     events = [Event(at, text, kind) for at, text, kind in told if at is not None]
     return sorted(events, key=lambda each: each.at)

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from django_cogworker import api
 from django_cogworker.admin import permissions
@@ -160,8 +160,15 @@ def _facts(process: api.Process) -> Sequence[tuple[Any, Any]]:
         (_("Process id"), info.get("pid")),
         (_("Supervisor"), info.get("supervisor")),
         (_("Version"), info.get("version")),
-        (_("Python"), info.get("python")),
-        (_("Global interpreter lock"), None if gil is None else _("on") if gil else _("off")),
-        (_("Django"), info.get("django")),
-        (_("redis-py"), info.get("redis_py")),
+        ("Python", info.get("python")),
+        (
+            _("Global interpreter lock"),
+            None
+            if gil is None
+            else pgettext("interpreter lock", "on")
+            if gil
+            else pgettext("interpreter lock", "off"),
+        ),
+        ("Django", info.get("django")),
+        ("redis-py", info.get("redis_py")),
     )

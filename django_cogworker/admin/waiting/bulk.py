@@ -20,9 +20,10 @@ from django.utils.translation import ngettext
 
 from django_cogworker import api
 from django_cogworker.admin.actions import way_back
-from django_cogworker.admin.audit import note
+from django_cogworker.admin.audit import in_english, note
 from django_cogworker.admin.listing import LIVE
 from django_cogworker.admin.waiting.filters import told
+from django_cogworker.api.words import in_language
 from django_cogworker.display.quantities import count
 from django_cogworker.exceptions import InvalidQuery
 
@@ -87,7 +88,9 @@ def begin(request: HttpRequest, wish: Wish) -> HttpResponse:
     """Write down that it begins, and do the first step."""
     page, shelf = wish.page, wish.shelf
     bulk = shelf.bulk(wish.action, wish.criteria)
-    entry = note(request, page, wish.deed, wish.of, message=_log(wish.deed, bulk))
+    entry = note(
+        request, page, wish.deed, wish.of, message=in_english(lambda: _log(wish.deed, bulk))
+    )
     back = way_back(page, request)
     total = shelf.page(limit=1).total
     run = Run(wish.of, wish.deed.name, back, wish.minutes, wish.to, total, entry.pk, {})
@@ -118,7 +121,7 @@ def _step(
 ) -> HttpResponse:
     progress = bulk.step(BUDGET)
     run.state = bulk.state
-    _write_down(request, run, _log(deed, bulk))
+    _write_down(request, run, in_english(lambda: _log(deed, bulk)))
     kept = (_who(request), page.name, dataclasses.asdict(run))
     context = {
         "page": page,
@@ -128,7 +131,7 @@ def _step(
         "minutes": run.minutes if deed.wants == "minutes" else None,
         "to": run.to,
         "total": max(run.total, progress.looked_at),
-        "refused": [(_(reason), number) for reason, number in progress.refused.items()],
+        "refused": [(in_language(reason), number) for reason, number in progress.refused.items()],
         "classes": sorted(progress.classes.items(), key=lambda each: -each[1]),
         "state": "" if progress.finished else signing.dumps(kept, salt=SALT, compress=True),
         "address": page.url("step"),

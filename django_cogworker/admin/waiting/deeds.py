@@ -20,11 +20,14 @@ from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from django_cogworker import api, models
 from django_cogworker.admin import permissions
 from django_cogworker.admin.actions import Deed, Items, Outcome, Text
+from django_cogworker.admin.audit import in_english
 from django_cogworker.admin.page import Page
 from django_cogworker.admin.waiting import bulk
 from django_cogworker.admin.waiting.filters import asked_for, criteria_of
+from django_cogworker.admin.wanted import named_queue
 from django_cogworker.api.acting import Kind
-from django_cogworker.display.quantities import count
+from django_cogworker.api.words import in_language
+from django_cogworker.display.quantities import count, minutes_text
 from django_cogworker.exceptions import InvalidQuery
 
 if TYPE_CHECKING:
@@ -89,7 +92,7 @@ class JobDeed(Deed):
         return Outcome(
             _summary(wish, verdicts, gone=len(items) - len(jobs)),
             [each.jid for each in verdicts if each],
-            done=wish.text(self.done),
+            done=in_english(lambda: wish.text(self.done)),
             model=_model_of_jobs(),
         )
 
@@ -105,6 +108,7 @@ class JobDeed(Deed):
             to = given.get("to", "").strip()
             if not to:
                 raise InvalidQuery(_("Say to which queue."))
+            to = named_queue(to)
         action = api.Action(
             self.kind, at=time.time() + minutes * 60 if self.wants == "minutes" else None, queue=to
         )
@@ -140,7 +144,7 @@ class Wish:
         """A text of a deed, filled in. Where there may be more it is in plural."""
         shown = _("%(number)s or more") % {"number": count(number)} if or_more else count(number)
         words = {"n": max(2, number) if or_more else number, "number": shown}
-        return str(text % {**words, "minutes": count(self.minutes), "to": self.to})
+        return str(text % {**words, "minutes": minutes_text(self.minutes), "to": self.to})
 
 
 def _minutes(text: str) -> int:
@@ -177,7 +181,7 @@ def _summary(wish: Wish, verdicts: Sequence[api.Verdict], gone: int) -> str:
             "%(number)s jobs were left alone: %(reason)s.",
             number,
         )
-        told.append(text % {"number": count(number), "reason": _(reason)})
+        told.append(text % {"number": count(number), "reason": in_language(reason)})
     return " ".join(told)
 
 
@@ -250,17 +254,17 @@ RESCHEDULE = JobDeed(
     name="reschedule",
     label=gettext_lazy("Reschedule"),
     about=gettext_lazy("Reschedule job %(item)s"),
-    done=gettext_lazy("Due %(minutes)s minutes after this."),
+    done=gettext_lazy("Due %(minutes)s after this."),
     permission=permissions.MOVE_JOBS,
     kind="reschedule",
     asking=ngettext_lazy(
-        "Let %(number)s job be due in %(minutes)s minutes?",
-        "Let %(number)s jobs be due in %(minutes)s minutes?",
+        "Let %(number)s job be due in %(minutes)s?",
+        "Let %(number)s jobs be due in %(minutes)s?",
         "n",
     ),
     told=ngettext_lazy(
-        "%(number)s job is due in %(minutes)s minutes.",
-        "%(number)s jobs are due in %(minutes)s minutes.",
+        "%(number)s job is due in %(minutes)s.",
+        "%(number)s jobs are due in %(minutes)s.",
         "n",
     ),
     wants="minutes",

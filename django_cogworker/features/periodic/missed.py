@@ -11,6 +11,8 @@ import dataclasses
 from itertools import islice, takewhile
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from django_cogworker.features.periodic.entry import Entry
 
 #: So many slots left out have a line each.
@@ -18,14 +20,15 @@ FEW = 5
 #: So many are counted.
 COUNTED = 1000
 
+#: Written in English; the pages translate them.
 REASONS = {
-    "skip": "missed, and catch_up is 'skip'",
-    "once": "missed, and catch_up is 'once': a later one counts",
-    "all": "missed, and beyond the limit of catch_up 'all'",
+    "skip": gettext_noop("missed, and catch_up is 'skip'"),
+    "once": gettext_noop("missed, and catch_up is 'once': a later one counts"),
+    "all": gettext_noop("missed, and beyond the limit of catch_up 'all'"),
 }
-DISABLED = "the entry was disabled"
-BLOCKED = "the run before it had not ended"
-UNUSABLE = "what was known of earlier slots was unusable, so the entry begins anew"
+DISABLED = gettext_noop("the entry was disabled")
+BLOCKED = gettext_noop("the run before it had not ended")
+UNUSABLE = gettext_noop("what was known of earlier slots was unusable, so the entry begins anew")
 
 
 @dataclasses.dataclass(frozen=True)

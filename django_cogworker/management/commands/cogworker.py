@@ -1,4 +1,7 @@
-"""`manage.py cogworker …`: look and steer from the command line. Each reading verb has `--json`."""
+"""`manage.py cogworker …`: look and steer from the command line. Each reading verb has `--json`.
+
+All it says is English, as of all commands of Django, so that scripts can rely on it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 import redis
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import translation
 
 from django_cogworker.exceptions import CogworkerError
 from django_cogworker.management.verbs.registry import BY_NAME, VERBS
@@ -22,7 +26,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            BY_NAME[options["verb"]](self.stdout.write).run(options)
+            with translation.override(None):
+                BY_NAME[options["verb"]](self.stdout.write).run(options)
         except CogworkerError as error:
             raise CommandError(str(error)) from error
         except redis.ResponseError as error:
