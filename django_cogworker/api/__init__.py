@@ -32,7 +32,7 @@ from django_cogworker.api.shelf import JobMatches, JobPage
 from django_cogworker.api.sought import SoughtJob, seek
 from django_cogworker.api.stats import Stats
 from django_cogworker.api.throughput import HourCount, throughput
-from django_cogworker.api.work import Work, WorkSet
+from django_cogworker.api.work import Held, Work, WorkSet
 from django_cogworker.features.base import Reason
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ __all__ = [
     "Explanation",
     "FailedAttempt",
     "FoundJob",
+    "Held",
     "History",
     "HistoryEntry",
     "HistoryPage",

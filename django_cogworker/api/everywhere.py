@@ -6,7 +6,7 @@ for each in AllJobs().heads().entries:
     print(each.place, each.at, each.record.job_class)
 found = seek("5f0c6e1d2b7a49c8e3d1a0b4")
 
-Nothing here reads without a bound. The heads of all places take four round trips; a search has seconds, and a
+Nothing here reads without a bound. The heads of all places take six round trips; a search has seconds, and a
 cursor that goes on through one place after the other.
 """
 
@@ -34,8 +34,10 @@ from django_cogworker.store.walks import read_heads
 PLACES: tuple[Place, ...] = ("worker", "retry", "schedule", "dead", "queue")
 SETS: dict[str, Any] = {"retry": RetrySet, "schedule": ScheduledSet, "dead": DeadSet}
 
-#: Jobs in workers' hands that are read, and queues whose heads are: the longest ones.
+#: Jobs in workers' hands that are looked through, and those of them among the heads.
 MOST_WORK = 1_000
+WORK_HEADS = 250
+#: Queues whose heads are read: the longest ones.
 MOST_QUEUES = 50
 #: So many of each queue at the least.
 LEAST_OF_QUEUE = 5
@@ -108,10 +110,10 @@ class AllJobs:
     def heads(self, limit: int = 50) -> JobHeads:
         """At most `limit` jobs: those that run, of each set the first, of each of the 50 longest queues the newest.
 
-        Four round trips, whatever lies there.
+        Six round trips, whatever lies there.
         """
         check_limit(limit)
-        work = WorkSet().read(MOST_WORK) if "worker" in self._places else []
+        held = WorkSet().held(max(limit, WORK_HEADS)) if "worker" in self._places else None
         queues = _filled() if "queue" in self._places else []
         longest = heapq.nlargest(MOST_QUEUES, queues, key=lambda each: each.size)
         shelves: list[tuple[Shelf[Any], int]] = [
@@ -127,8 +129,8 @@ class AllJobs:
                 for number, (each, count) in enumerate(shelves)
             ],
         )
-        sizes: dict[Place, int] = {"worker": len(work)} if "worker" in self._places else {}
-        seen = [_of_work(each) for each in work]
+        sizes: dict[Place, int] = {} if held is None else {"worker": held.total}
+        seen = [] if held is None else [_of_work(each) for each in held.entries]
         for (shelf, _), reading in zip(shelves, readings, strict=True):
             seen += [_of_record(shelf.record(each)) for each in reading.entries]
         for (shelf, _), reading in zip(shelves[:sets], readings, strict=False):

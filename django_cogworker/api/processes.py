@@ -49,7 +49,11 @@ def losses() -> list[dict[str, Any]]:
 
 
 class ProcessSet:
-    """The workers that live. One round trip for the names, one for all of them."""
+    """The workers that live. One round trip for the names, one for all of them.
+
+    A name whose presence has expired is left out. It is not taken away here, since who looks changes nothing: the
+    workers' upkeep does that.
+    """
 
     def __iter__(self) -> Iterator[Process]:
         store = get_store()
@@ -58,17 +62,11 @@ class ProcessSet:
         pipe = store.client.pipeline(transaction=False)
         for each in identities:
             pipe.hmget(store.keys.process(each), "info", "busy", "quiet", "beat")
-        gone = []
         for identity, (info, busy, quiet, beat) in zip(identities, pipe.execute(), strict=True):
-            if info is None:
-                gone.append(identity)
-                continue
-            yield Process(
-                identity, json.loads(info), int(busy or 0), quiet == b"true", float(beat or 0)
-            )
-        if gone:
-            # Their presence has expired; who they were is of no use here any more.
-            store.client.srem(store.keys.processes, *gone)
+            if info is not None:
+                yield Process(
+                    identity, json.loads(info), int(busy or 0), quiet == b"true", float(beat or 0)
+                )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

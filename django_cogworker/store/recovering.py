@@ -94,6 +94,19 @@ class RecoveryVerbs:
                 names.update(json.loads(info).get("queues", ()))
         return names
 
+    def forget_absent(self) -> int:
+        """Take away names of workers whose presence has expired; how many. O(number of workers).
+
+        What they held is found by other keys. One that was only slow comes back with its next beat.
+        """
+        identities = sorted(self._client.smembers(self._keys.processes))
+        pipe = self._client.pipeline(transaction=False)
+        for each in identities:
+            pipe.exists(self._keys.process(text(each)))
+        present = pipe.execute(raise_on_error=False)
+        gone = [each for each, found in zip(identities, present, strict=True) if found == 0]
+        return int(self._client.srem(self._keys.processes, *gone)) if gone else 0
+
     def note_loss(self, at: float, record: str) -> None:
         """Write down a lost worker process (JSON); the same one again changes nothing."""
         pipe = self._client.pipeline(transaction=True)

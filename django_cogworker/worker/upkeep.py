@@ -1,6 +1,7 @@
 """The upkeep: once a minute, what should never be needed.
 
-Keys of the wrong type are put into quarantine, and strays are brought to their place. An error that
+Keys of the wrong type are put into quarantine, names of workers that are gone are taken away, and strays are brought to
+their place. An error that
 says "wrong type" has it look at once, so that what such a key holds up goes on within seconds.
 """
 
@@ -91,6 +92,7 @@ class Upkeep:
             self._next_round = now + self._interval
             self._keep()
             self._strays.look()
+            self._store.recovering.forget_absent()
 
     def put_away_misplaced(self) -> int:
         """Put keys of the wrong type into quarantine; how many."""

@@ -41,6 +41,15 @@ def test_an_error_of_the_wrong_type_is_put_right_within_seconds(start_worker, jo
     assert worker.stop() == 0
 
 
+def test_names_of_workers_that_are_gone_are_taken_away(start_worker, board):
+    board.client.sadd(KEYS.processes, "gone:1:aaaaaaaaaaaa", "here:1:aaaaaaaaaaaa")
+    board.client.hset(KEYS.process("here:1:aaaaaaaaaaaa"), "busy", 1)
+    worker = start_worker("-c", "1", conf=ODD)
+    wait_until(lambda: not board.client.sismember(KEYS.processes, "gone:1:aaaaaaaaaaaa"))
+    assert board.client.sismember(KEYS.processes, "here:1:aaaaaaaaaaaa")
+    assert worker.stop() == 0
+
+
 def test_h110_a_failure_that_cannot_be_filed_at_the_stop_is_filed_all_the_same(
     start_worker, journal, board
 ):

@@ -326,7 +326,7 @@ class TestWork:
         redis_client.hset(f"cogworker:process:{ME}", "busy", 1)
         with counted() as trips:
             work = WorkSet().read()
-        assert trips.number == 2
+        assert trips.number == 3
         assert [(each.identity, each.ticket, each.alive) for each in work] == [
             (ME, 1, True),
             (ME, 2, True),
@@ -338,6 +338,27 @@ class TestWork:
         assert abs(work[0].since - redis_client.time()[0]) < 5
         assert (len(WorkSet()), len(WorkSet(ME)), len(WorkSet().read(limit=1))) == (3, 2, 1)
         assert [each.outcome for each in Queue().delete(work[0].record)] == ["refused"]
+
+    def test_no_more_is_read_than_is_asked_for_and_all_are_counted(self, redis_client):
+        """However many jobs run, a page reads as many as it shows; marks beside jobs are no jobs."""
+        for number in range(20):
+            identity = f"host:{number:02}:aaaaaaaaaaaa"
+            redis_client.hset("cogworker:holders", identity, 6)
+            for ticket in range(1, 6):
+                job = f'{{"class":"x","jid":"{number}-{ticket}","args":[]}}'
+                redis_client.hset(f"cogworker:workers:{identity}", ticket, f"5000 default\n{job}")
+            redis_client.hset(f"cogworker:workers:{identity}", "!1", "1")
+        redis_client.hset("cogworker:holders", "idle:1:aaaaaaaaaaaa", 1)
+        with counted() as trips:
+            held = WorkSet().held(7)
+        assert trips.number == 3
+        assert [each.record.jid for each in held.entries] == [f"0-{n}" for n in range(1, 6)] + [
+            "1-1",
+            "1-2",
+        ]
+        assert trips.sent[-1].count(b"HSCAN") == 2
+        assert (held.total, len(WorkSet()), held.sizes["idle:1:aaaaaaaaaaaa"]) == (100, 100, 0)
+        assert len(held.sizes) == 21
 
     def test_a_spoilt_key_hides_no_other_worker(self, redis_client):
         Append.perform_async("a")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,10 +20,9 @@ from django_cogworker.templatetags.cogworker import cog_slots
 
 #: Stands for all workers that live.
 ALL = "*"
-#: So many lost workers, stuck jobs and running jobs are shown; of the last so many are read.
+#: So many lost workers, stuck jobs and running jobs are shown.
 MOST = 20
 MOST_RUNNING = 100
-MOST_READ = 1000
 
 
 def _signalled(verb: str, done: Text) -> Callable[[Items], Outcome]:
@@ -111,7 +109,7 @@ class WorkersPage(Page):
     def context(self, request: HttpRequest) -> Context:
         processes = list(api.ProcessSet())
         shown, pager = cut(request, processes)
-        work = api.WorkSet().read(MOST_READ)
+        held = api.WorkSet().held(MOST_RUNNING)
         return {
             "processes": processes,
             "working": sum(not each.is_quiet for each in processes),
@@ -120,9 +118,9 @@ class WorkersPage(Page):
             "rows": self.rows(shown),
             "pager": pager,
             "now": time.time(),
-            "running": work[:MOST_RUNNING],
-            "more_running": max(0, len(work) - MOST_RUNNING),
-            "held": _held(work),
+            "running": held.entries,
+            "more_running": max(0, held.total - MOST_RUNNING),
+            "held": held.sizes,
             "losses": api.losses()[:MOST],
             "stuck": _stuck(),
             "all": ALL,
@@ -130,21 +128,16 @@ class WorkersPage(Page):
 
     def item_context(self, request: HttpRequest, item: str) -> Context:
         process = next((each for each in api.ProcessSet() if each.identity == item), None)
-        work = api.WorkSet(item).read(MOST_READ)
+        held = api.WorkSet(item).held(MOST_RUNNING)
         return {
             "process": process,
             "facts": _facts(process) if process else (),
             "now": time.time(),
-            "running": work[:MOST_RUNNING],
-            "more_running": max(0, len(work) - MOST_RUNNING),
-            "held": _held(work),
+            "running": held.entries,
+            "more_running": max(0, held.total - MOST_RUNNING),
+            "held": held.sizes,
             "stacks": api.worker_stacks(item) if hasattr(api, "worker_stacks") else None,
         }
-
-
-def _held(work: Sequence[api.Work]) -> Counter[str]:
-    """How many jobs each worker holds, fresher than its last beat; nothing where not all could be read."""
-    return Counter(each.identity for each in work) if len(work) < MOST_READ else Counter()
 
 
 def _stuck() -> list[dict[str, Any]]:
