@@ -9,14 +9,12 @@ from django.utils.translation import gettext as _
 
 from django_cogworker.display.charts import Bar, Chart, Series
 from django_cogworker.display.quantities import count, duration
-from django_cogworker.display.times import day_text, time_tag, time_text
+from django_cogworker.display.times import Form, day_text, time_tag, time_text
 
 
-def hours_chart(title: str, hours: Iterable[tuple[int, int, int]]) -> Chart:
-    """Of each hour: when it began, how many runs succeeded, how many attempts failed."""
-    bars = [
-        Bar(time_tag(at, "time"), time_text(at, "time"), (good, bad)) for at, good, bad in hours
-    ]
+def hours_chart(title: str, hours: Iterable[tuple[int, int, int]], form: Form = "time") -> Chart:
+    """Of each hour, or a few: when it began, how many runs succeeded, how many attempts failed."""
+    bars = [Bar(time_tag(at, form), time_text(at, form), (good, bad)) for at, good, bad in hours]
     return Chart(title, _("Hour"), _good_and_bad(), bars, count)
 
 
@@ -26,10 +24,14 @@ def days_chart(title: str, days: Iterable[tuple[str, int, int]]) -> Chart:
     return Chart(title, _("Day"), _good_and_bad(), bars, count)
 
 
-def durations_chart(title: str, label: str, hours: Iterable[tuple[int, Any]]) -> Chart:
-    """Of each hour: when it began, and a number of seconds, or `None`."""
-    bars = [Bar(time_tag(at, "time"), time_text(at, "time"), (value,)) for at, value in hours]
-    return Chart(title, _("Hour"), [Series(label, "cog-plain")], bars, duration)
+def percentiles_chart(title: str, hours: Iterable[tuple[int, Any]], form: Form = "time") -> Chart:
+    """Of each hour, or a few: when it began, and the durations that 50, 95 and 99 % did not exceed (`Percentiles`)."""
+    bars = [
+        Bar(time_tag(at, form), time_text(at, form), (each.p50, each.p95, each.p99))
+        for at, each in hours
+    ]
+    series = [Series("50 %", "cog-half"), Series("95 %", "cog-plain"), Series("99 %", "cog-few")]
+    return Chart(title, _("Begin"), series, bars, duration, nested=True)
 
 
 def _good_and_bad() -> list[Series]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from django_cogworker.api.history import (
         ClassHour,
         ClassStats,
+        ClassTimes,
         DayCount,
         History,
         HistoryEntry,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         class_hours,
         class_names,
         class_stats,
+        class_times,
         percentiles,
     )
     from django_cogworker.api.limits import stuck_jobs
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 _OF_FEATURES = {
     "ClassHour": "history",
     "ClassStats": "history",
+    "ClassTimes": "history",
     "DayCount": "history",
     "ErrorGroup": "errors",
     "ErrorGroupPage": "errors",
@@ -96,6 +99,7 @@ _OF_FEATURES = {
     "class_hours": "history",
     "class_names": "history",
     "class_stats": "history",
+    "class_times": "history",
     "error_group": "errors",
     "error_groups": "errors",
     "forget_error_group": "errors",
@@ -122,6 +126,7 @@ __all__ = [
     "BulkProgress",
     "ClassHour",
     "ClassStats",
+    "ClassTimes",
     "Criteria",
     "DayCount",
     "DeadSet",
@@ -176,6 +181,7 @@ __all__ = [
     "class_hours",
     "class_names",
     "class_stats",
+    "class_times",
     "counters",
     "error_group",
     "error_groups",

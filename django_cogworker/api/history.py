@@ -5,10 +5,12 @@ from __future__ import annotations
 from django_cogworker.features.history.classes import (
     ClassHour,
     ClassStats,
+    ClassTimes,
     Percentiles,
     class_hours,
     class_names,
     class_stats,
+    class_times,
     percentiles,
 )
 from django_cogworker.features.history.ranking import HistoryRanking
@@ -19,6 +21,7 @@ from django_cogworker.features.history.searching import HistorySlice
 __all__ = [
     "ClassHour",
     "ClassStats",
+    "ClassTimes",
     "DayCount",
     "History",
     "HistoryEntry",
@@ -29,5 +32,6 @@ __all__ = [
     "class_hours",
     "class_names",
     "class_stats",
+    "class_times",
     "percentiles",
 ]

@@ -58,7 +58,10 @@ class Column:
 
 
 class Chart:
-    """Bars in which the series are stacked. `show` makes a text of a value."""
+    """Bars in which the series are stacked. `show` makes a text of a value.
+
+    With `nested` each series is the end of the one before, such as percentiles: a bar is as high as its highest value.
+    """
 
     def __init__(
         self,
@@ -67,12 +70,15 @@ class Chart:
         series: Sequence[Series],
         bars: Sequence[Bar],
         show: Callable[[Any], str],
+        *,
+        nested: bool = False,
     ) -> None:
         self.title = title
         self.axis = axis
         self.series = series
         self.bars = bars
         self.show = show
+        self.nested = nested
         self.most = max((self._sum(each) for each in bars), default=0.0)
 
     @property
@@ -111,6 +117,8 @@ class Chart:
         pieces, above = [], 0.0
         for series, value in zip(self.series, bar.values, strict=True):
             height = HEIGHT * (value or 0) / self.most if self.most else 0.0
+            if self.nested:
+                height = max(0.0, height - above)
             if height:
                 height = max(height, 1.0)  # a single failure among a million is to be seen
                 above = min(HEIGHT, above + height)
@@ -124,6 +132,6 @@ class Chart:
         )
         return Column(f"{bar.plain}: {told}", str(at * STEP), pieces)
 
-    @staticmethod
-    def _sum(bar: Bar) -> float:
-        return sum(value or 0 for value in bar.values)
+    def _sum(self, bar: Bar) -> float:
+        values = [value or 0 for value in bar.values]
+        return max(values, default=0) if self.nested else sum(values)

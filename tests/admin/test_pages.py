@@ -287,7 +287,11 @@ VIEWS = [
     ("jobclass", "?p=2"),
     ("jobclass", "?q=a"),
 ]
-LOOKS = [*((*each, "") for each in ADDRESSES), *((page, "", query) for page, query in VIEWS)]
+LOOKS = [
+    *((*each, "") for each in ADDRESSES),
+    *((page, "", query) for page, query in VIEWS),
+    ("jobclass", CLASS, "?period=week"),
+]
 
 
 def flood(client, settings) -> None:
@@ -399,6 +403,31 @@ def test_the_number_of_running_jobs_is_that_of_the_table_whatever_the_last_beat_
     text = viewer.get(at("worker")).content.decode()
     assert "silent" in text
     assert "lives no more" in viewer.get(at("worker", WORKER)).content.decode()
+
+
+def test_a_class_has_its_percentiles_of_both_times_as_charts_and_tables(busy, viewer):
+    now = time.time()
+    yesterday = f"cogworker:history:times:{CLASS}:{int(now // 3600) - 30}"
+    busy.hset(yesterday, mapping={"success": 90, "r41": 45, "r61": 42, "r81": 3, "w3": 90})
+    day = viewer.get(at("jobclass", CLASS))
+    runs, seconds, wait = day.context["charts"]
+    assert [len(each.bars) for each in (runs, seconds, wait)] == [25, 25, 25]
+    assert day.context["stats"].runs == 7
+    week = viewer.get(at("jobclass", CLASS, "?period=week"))
+    runs, seconds, wait = week.context["charts"]
+    assert len(runs.bars) in (28, 29)
+    assert week.context["stats"].runs == 97
+    (bar,) = [each for each in seconds.bars if each.values[0] and each.values[2] > each.values[0]]
+    assert list(bar.values) == sorted(bar.values)
+    text = week.content.decode()
+    assert text.count('<th scope="col" class="cog-num">99 %</th>') == 3
+    assert text.count('<svg viewBox="0 0 ') == 3
+    for kind in ("half", "plain", "few"):
+        assert f'<rect class="cog-{kind}"' in text
+    # The highest value is at the upper edge: its parts do not add up to more.
+    heights = [sum(float(piece.height) for piece in each.pieces) for each in seconds.columns()]
+    assert max(heights) == 100
+    assert viewer.get(at("jobclass", CLASS, "?period=x")).context["period"] == "day"
 
 
 def test_arguments_of_a_run_are_shown_as_people_write_them(redis_client, viewer):

@@ -15,6 +15,7 @@ from django_cogworker.api import (
     class_hours,
     class_names,
     class_stats,
+    class_times,
     percentiles,
     queue_names,
     queue_states,
@@ -127,6 +128,31 @@ def test_a_class_hour_by_hour_adds_up_to_its_day(redis_client):
     assert class_names() == [name]
     assert percentiles(name).runs == sum(each.runs for each in hours) == 13
     assert class_stats([name, "unknown"]) == [percentiles(name)]
+
+
+def test_a_class_over_a_week_in_parts_of_a_day(redis_client):
+    hour = int(time.time() // 3600)
+    begin = hour - 168 + -(hour - 168) % 6
+    name = "tests.project.jobs.Append"
+    for at, runs, failures in ((begin - 1, 99, 0), (begin, 2, 0), (begin + 5, 4, 1), (hour, 8, 2)):
+        key = f"cogworker:history:times:{name}:{at}"
+        redis_client.hset(
+            key, mapping={"success": runs - failures, "failed": failures, "r10": runs, "w4": runs}
+        )
+    with counted() as trips:
+        times = class_times(name, hours=168, every=6)
+    assert trips.number == 1
+    assert (times.stats.runs, times.stats.failures) == (14, 3)
+    assert [(each.at // 3600, each.runs, each.failures) for each in times.hours if each.runs] == [
+        (begin, 6, 1),
+        (hour - hour % 6, 8, 2),
+    ]
+    assert all(each.at % (6 * 3600) == 0 for each in times.hours)
+    assert times.hours[0].seconds.p99 == times.stats.seconds.p50 != times.stats.wait.p50
+    assert len(class_times(name, hours=1, every=24).hours) == 1
+    for given in ({"hours": 169}, {"hours": 0}, {"every": 25}, {"every": True}):
+        with pytest.raises(InvalidQuery, match="whole number"):
+            class_times(name, **given)
 
 
 # -- runs

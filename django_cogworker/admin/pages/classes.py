@@ -1,4 +1,4 @@
-"""Job classes: how often each ran in the last day, how often it failed, how long it took and waited."""
+"""Job classes: how often each ran in the last day, how often it failed, how long it took and waited; the week of each."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_cogworker import api
-from django_cogworker.admin.charting import durations_chart, hours_chart
-from django_cogworker.admin.listing import asked, cut
+from django_cogworker.admin.charting import hours_chart, percentiles_chart
+from django_cogworker.admin.listing import asked, cut, one_of, query
 from django_cogworker.admin.page import Context, Page
+from django_cogworker.display.times import Form
 from django_cogworker.models import JobClass
 
 #: Each costs 25 small reads, so fewer a page than elsewhere.
 PAGE_SIZE = 25
+#: Times that the page of a class tells of: hours, and how many of them make a bar.
+PERIODS = {"day": (24, 1), "week": (168, 6)}
+LABELS = {"day": gettext_lazy("The last 24 hours"), "week": gettext_lazy("The last 7 days")}
 
 
 class JobClassesPage(Page):
@@ -42,24 +46,32 @@ class JobClassesPage(Page):
         }
 
     def item_context(self, request: HttpRequest, item: str) -> Context:
-        hours = api.class_hours(item)
-        runs = hours_chart(
-            _("Runs by the hour"),
-            [(each.at, each.runs - each.failures, each.failures) for each in hours],
-        )
+        period = one_of(request, "period", tuple(PERIODS))
+        hours, every = PERIODS[period]
+        times = api.class_times(item, hours, every)
+        form: Form = "time" if every == 1 else "datetime"
         return {
-            "stats": api.percentiles(item),
+            "stats": times.stats,
+            "period": period,
+            "period_label": LABELS[period],
+            "periods": [
+                (LABELS[each], query(request, period=each), each == period) for each in PERIODS
+            ],
             "charts": [
-                runs,
-                durations_chart(
-                    _("Run time that 95 % of the runs did not exceed"),
-                    _("Run time"),
-                    [(each.at, each.seconds.p95) for each in hours],
+                hours_chart(
+                    _("Runs"),
+                    [(each.at, each.runs - each.failures, each.failures) for each in times.hours],
+                    form,
                 ),
-                durations_chart(
-                    _("Waiting time that 95 % of the jobs did not exceed"),
-                    _("Waiting time"),
-                    [(each.at, each.wait.p95) for each in hours],
+                percentiles_chart(
+                    _("Run time that 50, 95 and 99 % of the runs did not exceed"),
+                    [(each.at, each.seconds) for each in times.hours],
+                    form,
+                ),
+                percentiles_chart(
+                    _("Waiting time that 50, 95 and 99 % of the jobs did not exceed"),
+                    [(each.at, each.wait) for each in times.hours],
+                    form,
                 ),
             ],
         }

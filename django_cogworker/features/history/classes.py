@@ -1,6 +1,6 @@
-"""Run and waiting times of each job class in the last 24 hours, out of its histograms.
+"""Run and waiting times of each job class in the last 24 hours, or up to seven days, out of its histograms.
 
-They are kept by the hour, so what is told covers the hour that has begun and the 24 before it.
+They are kept by the hour, so what is told covers the hour that has begun and those before it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django_cogworker.exceptions import InvalidQuery
 from django_cogworker.features.history import names
 from django_cogworker.features.history.buckets import percentile
 from django_cogworker.features.history.writing import FAILED, SUCCESS
@@ -35,8 +36,10 @@ class Percentiles:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClassStats:
-    """One job class in the last 24 hours. `runs` counts attempts that ended, `failures` those of them that
-    failed; `seconds` is how long they took, `wait` how long the jobs had been on their queue.
+    """One job class in the last 24 hours, or as many as were asked for.
+
+    `runs` counts attempts that ended, `failures` those of them that failed; `seconds` is how long they took, `wait` how
+    long the jobs had been on their queue.
     """
 
     job_class: str
@@ -48,13 +51,21 @@ class ClassStats:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClassHour:
-    """One job class in one hour, which began at `at` (epoch seconds)."""
+    """One job class in one hour, or in a few, which began at `at` (epoch seconds)."""
 
     at: int
     runs: int
     failures: int
     seconds: Percentiles
     wait: Percentiles
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClassTimes:
+    """One job class over some time: in all, and hour by hour, the oldest first."""
+
+    stats: ClassStats
+    hours: list[ClassHour]
 
 
 def class_names() -> list[str]:
@@ -82,21 +93,39 @@ def percentiles(job_class: Any) -> ClassStats:
 
 def class_hours(job_class: Any) -> list[ClassHour]:
     """One job class, or its name, hour by hour: the oldest first, ending with the one that has begun. O(1)."""
-    name, hours = _name_of(job_class), _hours()
-    found = []
-    for hour, table in zip(hours, _tables([name], hours), strict=True):
-        one = _summed(name, [table])
-        found.append(ClassHour(hour * names.HOUR, one.runs, one.failures, one.seconds, one.wait))
-    return found
+    return class_times(job_class).hours
+
+
+def class_times(job_class: Any, hours: int = names.HOURS, every: int = 1) -> ClassTimes:
+    """One job class, or its name, over the last `hours` (1 to 168) and the one that has begun. One round trip.
+
+    `every`: so many hours (1 to 24) make one of `ClassTimes.hours`. They begin with the day in UTC, so the first is
+    whole and begins up to `every` hours later; the last has only begun. O(hours). Raises `InvalidQuery`.
+    """
+    asked: list[tuple[str, Any, int]] = [("hours", hours, names.MAX_HOURS), ("every", every, 24)]
+    for label, value, most in asked:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise InvalidQuery(f"{label} is {value!r}; it takes a whole number from 1 to {most}.")
+    name, span = _name_of(job_class), _hours(hours)
+    if len(span) > every:
+        span = range(span.start + -span.start % every, span.stop)
+    tables = _tables([name], span)
+    parts = []
+    for at in range(0, len(span), every):
+        one = _summed(name, tables[at : at + every])
+        parts.append(
+            ClassHour(span[at] * names.HOUR, one.runs, one.failures, one.seconds, one.wait)
+        )
+    return ClassTimes(_summed(name, tables), parts)
 
 
 def _name_of(job_class: Any) -> str:
     return str(getattr(job_class, "job_name", job_class))
 
 
-def _hours() -> range:
+def _hours(hours: int = names.HOURS) -> range:
     now = int(time.time() // names.HOUR)
-    return range(now - names.HOURS, now + 1)
+    return range(now - hours, now + 1)
 
 
 def _tables(classes: Sequence[str], hours: range) -> list[dict[bytes, bytes]]:

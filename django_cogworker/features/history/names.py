@@ -11,10 +11,11 @@ FEATURE = "history"
 
 DAY = 86_400
 HOUR = 3_600
-#: Hours that class times are told of, besides the one that has begun.
+#: Hours that class times are told of unless more are asked for, and at the most, besides the one that has begun.
 HOURS = 24
-#: How long an hour's times are kept: until they are out of every view of the last 24 hours.
-TIMES_TTL = (HOURS + 2) * HOUR
+MAX_HOURS = 7 * 24
+#: How long an hour's times are kept: until they are out of every view.
+TIMES_TTL = (MAX_HOURS + 2) * HOUR
 #: Job classes that times are kept of.
 MAX_CLASSES = 1_000
 
