@@ -25,6 +25,9 @@ class Criteria:
 
     Parts of a text: `job_class`, `arguments`, `jid`, `error` (class or message), and `anything` (any of these, the
     queue or a tag). Whole: `job_name` (a job class or its name), `queue`, `tag`, `error_group`.
+
+    `masked`: arguments and errors are compared as they are shown to people, so that whoever sees `***` finds nothing
+    out by trying.
     """
 
     job_class: str = ""
@@ -36,25 +39,31 @@ class Criteria:
     tag: str = ""
     error_group: str = ""
     anything: str = ""
+    masked: bool = False
 
     def __post_init__(self) -> None:
         named: Any = self.job_name
         if not isinstance(named, str):
             object.__setattr__(self, "job_name", getattr(named, "job_name", None))
         for name, value in self._all().items():
-            if not isinstance(value, str):
-                raise InvalidQuery(f"{name} is {value!r}; it takes a text.")
+            if not isinstance(value, bool if name == "masked" else str):
+                what = "true or false" if name == "masked" else "a text"
+                raise InvalidQuery(f"{name} is {value!r}; it takes {what}.")
 
     def __bool__(self) -> bool:
         """Whether anything is asked for."""
-        return any(self._all().values())
+        return bool(self.texts())
 
     def _all(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
-    def as_dict(self) -> dict[str, str]:
-        """What is asked for, as JSON can hold it."""
+    def as_dict(self) -> dict[str, Any]:
+        """What is asked for, and how, as JSON can hold it."""
         return {name: value for name, value in self._all().items() if value}
+
+    def texts(self) -> dict[str, str]:
+        """What is asked for."""
+        return {name: value for name, value in self.as_dict().items() if name != "masked"}
 
     @classmethod
     def of(cls, given: Criteria | None, fields: Mapping[str, Any]) -> Criteria:
@@ -83,7 +92,7 @@ class Matcher:
         self._wanted = criteria
         self._lower = {
             name: value.lower()
-            for name, value in criteria.as_dict().items()
+            for name, value in criteria.texts().items()
             if name in ("job_class", "arguments", "jid", "error", "anything")
         }
         self._pseudo = self._lower.get("jid", "").startswith(PSEUDO)
@@ -92,7 +101,7 @@ class Matcher:
 
     def _texts(self, on: str) -> list[str]:
         """Those that stand in the bytes of each job that matches."""
-        wanted = self._wanted.as_dict()
+        wanted = self._wanted.texts()
         if on:
             wanted.pop("queue", None)
             if self._lower.get("anything", "") in on.lower():
@@ -126,17 +135,20 @@ class Matcher:
             return False
         if wanted.error_group and record.item.get("error_group") != wanted.error_group:
             return False
-        return all(_holds(_shown(name, record), text) for name, text in lower.items())
+        return all(
+            _holds(_shown(name, record, wanted.masked), text) for name, text in lower.items()
+        )
 
 
-def _shown(name: str, record: JobRecord) -> list[str]:
-    error = [record.error_class, record.error_message]
+def _shown(name: str, record: JobRecord, masked: bool) -> list[str]:
+    if name in ("job_class", "jid"):
+        return [getattr(record, name)]
+    arguments = [record.visible_arguments if masked else record.arguments]
+    error = [record.error_class, record.visible_error if masked else record.error_message]
     if name == "anything":
         names = [record.job_class, record.jid, record.queue, *record.tags]
-        return [*names, *error, record.arguments]
-    if name == "error":
-        return error
-    return [getattr(record, name)]
+        return [*names, *error, *arguments]
+    return error if name == "error" else arguments
 
 
 def _holds(texts: list[str], part: str) -> bool:

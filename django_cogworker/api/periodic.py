@@ -12,6 +12,8 @@ from django_cogworker.features.periodic import entries
 from django_cogworker.features.periodic.entry import Entry
 from django_cogworker.features.periodic.missed import DISABLED, left_out
 from django_cogworker.features.periodic.records import Records
+from django_cogworker.jobs.masking import visible_arguments
+from django_cogworker.payload.display import arguments_text
 from django_cogworker.store.store import get_store
 
 
@@ -37,6 +39,11 @@ class PeriodicEntry:
     @property
     def tz(self) -> str:
         return self.entry.cron.zone_name
+
+    @property
+    def arguments(self) -> str:
+        """Its job's arguments as one line of text, as they may be shown: sensitive ones are masked."""
+        return arguments_text(*visible_arguments(self.entry.payload()))
 
     @property
     def disabled(self) -> bool:

@@ -13,6 +13,7 @@ import hashlib
 from typing import Any, Literal
 
 from django_cogworker.exceptions import UnparseablePayload
+from django_cogworker.jobs.masking import masked_text, visible_arguments, visible_payload
 from django_cogworker.jobs.options import retries_allowed
 from django_cogworker.payload.arguments import unpack
 from django_cogworker.payload.codec import decode, queue_of
@@ -92,6 +93,13 @@ class JobRecord:
             return shown(str(self.item.get("raw_payload", "")))
         return arguments_text(self.item.get("args", []), self.item.get("kwargs"))
 
+    @functools.cached_property
+    def visible_arguments(self) -> str:
+        """The same as it may be shown to people: sensitive values are masked."""
+        if self.unparseable:
+            return shown(str(visible_payload({"raw_payload": self.arguments})["raw_payload"]))
+        return arguments_text(*visible_arguments(self.item))
+
     @property
     def created_at(self) -> float | None:
         """Epoch seconds, as all times here; `None` where it is not known."""
@@ -120,6 +128,15 @@ class JobRecord:
     @property
     def error_message(self) -> str:
         return self.problem or self._text("error_message")
+
+    def masked(self, text: str) -> str:
+        """A text about this job without the values of its arguments that are masked, as far as they are found in it."""
+        return masked_text(text, self.item)
+
+    @functools.cached_property
+    def visible_error(self) -> str:
+        """The message of the last failure as it may be shown to people."""
+        return self.masked(self.error_message)
 
     @property
     def failures(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django_cogworker.api.records import JobRecord
 from django_cogworker.jobs.masking import visible_arguments, visible_payload
-from django_cogworker.payload.display import arguments_lines, arguments_text, shown
+from django_cogworker.payload.display import arguments_lines, arguments_text
 
 #: More than this is cut on a page of its own (characters).
 MAX_TEXT = 50_000
@@ -22,16 +22,13 @@ def arguments_shown(job: Any) -> str:
         # What is in the history was masked when it was written.
         cut_text: str | None = job.args_cut
         return arguments_text(job.args or (), job.kwargs) if cut_text is None else cut_text
-    if job.unparseable:
-        return _raw(job)
-    args, kwargs = visible_arguments(job.item)
-    return arguments_text(args, kwargs)
+    return job.visible_arguments
 
 
 def arguments_in_lines(record: JobRecord) -> str:
     """On several lines; empty where it has none."""
     if record.unparseable:
-        return cut(_raw(record))
+        return cut(record.visible_arguments)
     args, kwargs = visible_arguments(record.item)
     return cut(arguments_lines(args, kwargs))
 
@@ -50,13 +47,3 @@ def fields_of(fields: Mapping[str, Any], job_class: str = "") -> dict[str, str]:
 
 def cut(text: str, limit: int = MAX_TEXT) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
-
-
-def _raw(record: JobRecord) -> str:
-    """What is no job, as text."""
-    text = (
-        record.raw.decode("utf-8", "backslashreplace")
-        if record.problem
-        else str(record.item.get("raw_payload", ""))
-    )
-    return shown(str(visible_payload({"raw_payload": text})["raw_payload"]))

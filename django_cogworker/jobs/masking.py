@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django_cogworker.conf import PerConfig, get_config
@@ -22,6 +22,9 @@ from django_cogworker.payload.arguments import TAG, VALUE
 from django_cogworker.payload.job import OWN_FIELDS
 
 MASK = "***"
+#: Shorter texts are not looked for in others: they stand in them by chance. Nor are more than so many.
+LEAST_HIDDEN = 4
+MOST_HIDDEN = 200
 
 _CONTAINERS = frozenset((list, dict))
 
@@ -58,7 +61,7 @@ def visible_arguments(payload: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def visible_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the whole payload as it may be shown: also free fields, and what was no job."""
+    """A copy of the whole payload as it may be shown: also free fields, its error's message, and what was no job."""
     args, kwargs = visible_arguments(payload)
     names = _rules(payload.get("class")).names
     shown: dict[str, Any] = {}
@@ -67,6 +70,8 @@ def visible_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
             shown[name] = args
         elif name == "kwargs":
             shown[name] = kwargs
+        elif name == "error_message" and isinstance(value, str):
+            shown[name] = masked_text(value, payload)
         elif name == "raw_payload":
             shown[name] = _raw(value, names)
         elif name in OWN_FIELDS:
@@ -74,6 +79,49 @@ def visible_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
         else:
             shown[name] = _field(name, value, names)
     return shown
+
+
+def hidden_texts(payload: Mapping[str, Any]) -> list[str]:
+    """The texts that `visible_arguments` hides, the longest first: those that are long enough to be told apart."""
+    args, kwargs = payload.get("args") or [], payload.get("kwargs") or {}
+    shown_args, shown_kwargs = visible_arguments(payload)
+    found: set[str] = set()
+    pairs: list[tuple[Any, Any]] = [(args, shown_args), (kwargs, shown_kwargs or {})]
+    while pairs:
+        real, shown = pairs.pop()
+        if isinstance(real, dict) and isinstance(shown, dict):
+            pairs += [(value, shown.get(name, MASK)) for name, value in real.items()]
+        elif isinstance(real, list) and isinstance(shown, list):
+            pairs += [
+                (value, shown[at] if at < len(shown) else MASK) for at, value in enumerate(real)
+            ]
+        elif shown == MASK:
+            found.update(_texts(real))
+    return sorted(found, key=len, reverse=True)[:MOST_HIDDEN]
+
+
+def masked_text(text: str, payload: Mapping[str, Any]) -> str:
+    """A text about the job, such as its error's message, without the texts that its arguments hide. What was
+    changed on its way into the text is not found, nor what is no text or shorter than four characters.
+    """
+    if text:
+        for each in hidden_texts(payload):
+            text = text.replace(each, MASK)
+    return text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All in there that are long enough; of tagged values the value alone."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            if len(each) >= LEAST_HIDDEN and each != MASK:
+                yield each
+        elif isinstance(each, list):
+            waiting += each
+        elif isinstance(each, dict):
+            waiting += [each.get(VALUE)] if TAG in each else each.values()
 
 
 def _rules(name: Any) -> _Rules:

@@ -13,8 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from django_cogworker.api import words
+from django_cogworker.api.records import JobRecord
 from django_cogworker.display import quantities, times
 from django_cogworker.display.arguments import arguments_shown, cut
+from django_cogworker.display.tracebacks import folded
 
 register = template.Library()
 
@@ -39,6 +41,13 @@ def cog_nonce(context: RequestContext) -> SafeString | str:
 @register.inclusion_tag("cogworker/includes/chart.html")
 def cog_chart(chart: Any) -> dict[str, Any]:
     return {"chart": chart}
+
+
+@register.inclusion_tag("cogworker/includes/traceback.html")
+def cog_trace(text: str | None, message: str | None = "", job: Any = None) -> dict[str, Any]:
+    """A traceback or a stack, folded, below a message where there is one; `job`: whose masked values are not in it."""
+    masked = job.masked if isinstance(job, JobRecord) else str
+    return {"message": masked(message or ""), "trace": folded(masked(text or ""))}
 
 
 @register.inclusion_tag("cogworker/includes/pager.html")

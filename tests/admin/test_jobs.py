@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
 import time
+import zlib
 
 import pytest
 
 from django_cogworker.admin.pages import job_detail, jobs
+from django_cogworker.features.stacks import wishes
 from tests.admin.conftest import CLASS, WORKER, add_failed, add_worker, at
 from tests.project.jobs import Append
 from tests.support.round_trips import counted
@@ -318,6 +321,36 @@ def test_sensitive_arguments_are_masked(redis_client, viewer):
         assert "***" in text
         assert "hush" not in text
         assert "t0p" not in text
+
+
+def test_tracebacks_are_folded_and_all_of_them_can_be_reached(redis_client, viewer):
+    site = "/venv/lib/python3.13/site-packages"
+    text = "Traceback (most recent call last):\n"
+    for path in (
+        f"{site}/django_cogworker/worker/runner.py",
+        f"{site}/asgiref/sync.py",
+        "/srv/x.py",
+    ):
+        text += f'  File "{path}", line 7, in run\n    call()\n'
+    text += "OSError: no"
+    packed = base64.b64encode(zlib.compress(text.encode())).decode()
+    add_failed(redis_client, "tried", "dead")
+    attempt = {"attempt": 2, "failed_at": time.time(), "outcome": "dead", "traceback": packed}
+    attempt |= {"error_class": "OSError", "error_message": "no"}
+    redis_client.rpush("cogworker:job_attempts:tried", json.dumps(attempt))
+    run = {"jid": "tried", "class": CLASS, "queue": "q", "attempt": 1, "args": [], **attempt}
+    redis_client.zadd("cogworker:history:failed", {json.dumps(run): 1000})
+    hold(redis_client, "runs")
+    now = time.time()
+    wishes.answer(WORKER, now, [wishes.JobStack("runs", CLASS, "low", now, text)], 0)
+    stuck = {"jid": "j", "class": CLASS, "queue": "q", "worker": WORKER, "stack": text, "at": 1}
+    redis_client.zadd("cogworker:stuck:jobs", {json.dumps(stuck): 1})
+    for page, item in (("job", "tried"), ("history", ""), ("worker", WORKER), ("worker", "")):
+        seen = html.unescape(text_of(viewer.get(at(page, item))))
+        folded, _, whole = seen.partition("With 2 more frames</summary>")
+        assert '… 2 frames of django_cogworker, asgiref\n  File "/srv/x.py"' in folded, (page, item)
+        assert "runner.py" not in folded
+        assert text in whole
 
 
 def test_long_arguments_are_broken_into_lines(redis_client, viewer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 from django_cogworker import Job
 from django_cogworker.features.base import Run
 from django_cogworker.features.history.writing import noted, noted_burial, noted_failure
-from django_cogworker.jobs.masking import MASK, visible_arguments, visible_payload
+from django_cogworker.jobs.masking import (
+    MASK,
+    hidden_texts,
+    masked_text,
+    visible_arguments,
+    visible_payload,
+)
 from django_cogworker.payload.arguments import pack_args, pack_kwargs
 from django_cogworker.testing import fake
 
@@ -122,6 +129,32 @@ def test_the_whole_payload_is_masked_too():
 def test_what_was_no_job_is_masked_too(raw, seen):
     wrapper = {"class": "(unparseable)", "args": [], "jid": "j", "raw_payload": raw}
     assert visible_payload(wrapper)["raw_payload"] == seen
+
+
+def test_texts_about_a_job_are_shown_without_what_its_arguments_hide():
+    given: dict[str, Any] = {"class": Login.job_name, "args": ["adalove", "swordfish"]}
+    given["kwargs"] = {"host": "example", "token": {"a": ["hunter22", 7], "b": "cat"}}
+    given["error_message"] = "adalove, swordfish: hunter22 at example, no cat, 7"
+    seen = "adalove, ***: *** at example, no cat, 7"
+    assert masked_text(given["error_message"], given) == seen
+    assert visible_payload(given)["error_message"] == seen
+    # The longest first, so that no part of one is left over.
+    given["args"][1] = "hunter22hunter22"
+    assert hidden_texts(given) == ["hunter22hunter22", "hunter22"]
+    assert masked_text("x hunter22hunter22", given) == "x ***"
+
+
+def test_of_tagged_values_the_value_is_looked_for_and_not_the_tag():
+    (packed,) = pack_args([{"token": datetime.date(2026, 11, 30)}])
+    assert masked_text("date 2026-11-30", {"class": "x", "args": [packed]}) == "date ***"
+
+
+def test_what_is_nested_too_deep_is_hidden_with_all_that_is_in_it():
+    deep: Any = "swordfish"
+    for _ in range(3_000):
+        deep = [deep]
+    payload = {"class": "x", "args": [deep], "kwargs": {"a": "hunter22"}}
+    assert masked_text("swordfish hunter22", payload) == "*** ***"
 
 
 def test_secrets_do_not_come_into_the_history():

@@ -1,4 +1,4 @@
-"""Job classes: how often each ran in the last day, how often it failed, how long it took and waited; the week of each."""
+"""Job classes: how often each ran in the last day, failed, how long it took and waited; and the week of each."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class AllJobsPage(Page):
     def _found(
         self, request: HttpRequest, jobs: api.AllJobs, wanted: dict[str, str], cursor: str
     ) -> Context:
-        criteria = api.Criteria(**wanted)
+        criteria = api.Criteria(**wanted, masked=True)
         try:
             found = jobs.search(criteria, cursor=cursor, limit=PAGE_SIZE, budget=BUDGET)
         except InvalidQuery:  # a cursor that somebody wrote by hand

@@ -110,7 +110,7 @@ class PeriodicPage(Page):
     def context(self, request: HttpRequest) -> Context:
         wanted = asked(request, "q")
         every = list(api.PeriodicSet())
-        shown, pager = cut(request, [each for each in every if _fits(each, wanted)])
+        shown, pager = cut(request, [each for each in every if not wanted or _fits(each, wanted)])
         known = {each.name for each in every}
         published = api.PeriodicSet().published()
         return {
@@ -132,6 +132,6 @@ class PeriodicPage(Page):
 
 
 def _fits(entry: Any, wanted: str) -> bool:
-    own = entry.entry
-    words = f"{entry.name}\n{entry.job}\n{entry.cron}\n{list(own.args)} {dict(own.kwargs)}"
+    """What is masked is not looked into, so that nobody finds it out by trying."""
+    words = f"{entry.name}\n{entry.job}\n{entry.cron}\n{entry.arguments}"
     return wanted.casefold() in words.casefold()

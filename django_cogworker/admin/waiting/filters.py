@@ -51,10 +51,13 @@ def asked_for(given: QueryDict, names: Iterable[str]) -> dict[str, str]:
 
 
 def criteria_of(asked: dict[str, str]) -> api.Criteria:
-    return api.Criteria.read({NAMES[name]: value for name, value in asked.items()})
+    """They look at what the pages show, so that nobody finds out by trying what is masked."""
+    return api.Criteria.read(
+        {NAMES[name]: value for name, value in asked.items()} | {"masked": True}
+    )
 
 
 def told(criteria: api.Criteria) -> str:
     """For people, in one line; empty where everything matches."""
     labels = {field: LABELS[name] for name, field in NAMES.items()}
-    return ", ".join(f"{labels[name]}: {value}" for name, value in criteria.as_dict().items())
+    return ", ".join(f"{labels[name]}: {value}" for name, value in criteria.texts().items())

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from django_cogworker.api import explain, find_job
+from django_cogworker.jobs.masking import visible_payload
 from django_cogworker.management.verbs.base import ReadingVerb, Verb
 
 
@@ -28,7 +29,9 @@ class Find(ReadingVerb):
     def run(self, options: dict[str, Any]) -> None:
         found = find_job(options["jid"], budget=options["seconds"])
         if options["json"]:
-            self._write(json.dumps({**dataclasses.asdict(found), "found": bool(found)}))
+            payload = None if found.payload is None else visible_payload(found.payload)
+            told = {**dataclasses.asdict(found), "payload": payload, "found": bool(found)}
+            self._write(json.dumps(told))
         elif found:
             told = dataclasses.asdict(found)
             for name in ("state", "place", "queue", "worker", "at"):

@@ -204,5 +204,5 @@ def _count(place: Place, criteria: Criteria) -> str:
 
 
 def _words(criteria: Criteria) -> str:
-    words = [f"{CRITERIA[name][0]} {text!r}" for name, text in criteria.as_dict().items()]
+    words = [f"{CRITERIA[name][0]} {text!r}" for name, text in criteria.texts().items()]
     return f" with {', '.join(words)}" if words else ""
