@@ -34,6 +34,7 @@ class CogworkerConfig(AppConfig):
         checks.register(own_checks.check_middleware, own_checks.TAG)
         checks.register(own_checks.check_redis, own_checks.TAG)
         checks.register(own_checks.check_other_apps, own_checks.TAG)
+        checks.register(own_checks.check_databases, own_checks.WORKER_TAG, deploy=True)
         for mode in ("fake", "inline"):
             path = f"django_cogworker.testing.{mode}.the_transport"
             transport.register_transport(mode, partial(_call, path))

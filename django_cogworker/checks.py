@@ -6,7 +6,7 @@ None of them talks to Redis.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig, apps
 from django.core.checks import CheckMessage, Error, Warning
@@ -15,7 +15,12 @@ from django_cogworker import conf
 from django_cogworker.exceptions import ConfigurationError
 from django_cogworker.parsers import EMBEDDED
 
+if TYPE_CHECKING:
+    from django_cogworker.worker.databases import Database
+
 TAG = "cogworker"
+#: Advice for workers: `runworker` asks for it, and `check --deploy`.
+WORKER_TAG = "cogworker_worker"
 
 
 def check_settings(
@@ -95,6 +100,43 @@ def check_redis(
             )
         )
     return found
+
+
+def check_databases(
+    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Connections that are made anew for each job, that may be broken, or that are too few."""
+    config = _config()
+    if config is None:
+        return []
+    from django_cogworker.worker.databases import databases
+
+    threads = config.concurrency + bool(config.async_queues)
+    return [each for db in databases() for each in _about_database(db, threads)]
+
+
+def _about_database(db: Database, threads: int) -> Iterator[CheckMessage]:
+    if not db.pooled and db.max_age == 0 and not conf.is_debug():
+        yield Warning(
+            f"CONN_MAX_AGE of the database {db.alias!r} is 0: a worker opens a new connection for each job.",
+            hint="Set it to some minutes, such as 600, or use a pool.",
+            id="django_cogworker.W042",
+        )
+    if (db.pooled or db.max_age != 0) and not db.health_checks and not conf.is_debug():
+        yield Warning(
+            f"CONN_HEALTH_CHECKS of the database {db.alias!r} is off: after a restart of the database jobs "
+            "fail with the connections that were kept.",
+            hint="Set it to True.",
+            id="django_cogworker.W043",
+        )
+    if db.pooled and db.pool_size < threads:
+        yield Warning(
+            f"The pool of the database {db.alias!r} has at most {db.pool_size} connections, and {threads} "
+            "threads of a worker share it: jobs wait for each other's, and fail when that lasts.",
+            hint=f"Set max_size of the pool to {threads}, or COGWORKER_CONCURRENCY lower. Each process has a "
+            "pool of its own.",
+            id="django_cogworker.W044",
+        )
 
 
 def check_other_apps(

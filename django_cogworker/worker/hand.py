@@ -70,12 +70,16 @@ class Hand:
         """Have the next free processor do `work`, which must not raise."""
         self._inbox.put(work)
 
-    def take(self, place: int) -> Unit | None:
+    def take(self, place: int, idle: Callable[[], float | None] = lambda: None) -> Unit | None:
         """The next job for the processor of that place, as soon as there is one; `None` when the
-        worker ends. Errands are done on the way.
+        worker ends. Errands are done on the way. `idle` is called before each wait, and again after
+        the seconds that it returns.
         """
         while True:
-            unit = self._inbox.get()
+            try:
+                unit = self._inbox.get(timeout=idle())
+            except Empty:
+                continue
             if unit is None:
                 return None
             if not isinstance(unit, Unit):

@@ -49,7 +49,7 @@ class Processor:
     def loop(self, place: int) -> None:
         """The body of the thread of that place."""
         try:
-            while (unit := self._hand.take(place)) is not None:
+            while (unit := self._hand.take(place, surroundings.close_aged)) is not None:
                 try:
                     self._process(unit)
                 except BaseException as error:

@@ -24,7 +24,13 @@ from typing import Any
 
 from django_cogworker import __version__
 from django_cogworker.worker.bell import Bell
-from django_cogworker.worker.children import BecameChild, Child, choose_method, make_child
+from django_cogworker.worker.children import (
+    BecameChild,
+    Child,
+    choose_method,
+    close_everything,
+    make_child,
+)
 from django_cogworker.worker.health import Report, Verdict, judge
 from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.line import Line
@@ -241,6 +247,7 @@ class Supervisor:
                 continue
             ours = [self._bell] if self._door is None else [self._bell, self._door]
             others = [each.line for each in self._children.values()]
+            close_everything()  # a pool of the database has threads, and with those nobody forks
             method = choose_method(self._method)
             try:
                 child = make_child(method, slot, [*others, *ours], quiet=self._quiet[slot])

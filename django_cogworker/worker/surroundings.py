@@ -3,7 +3,8 @@
 Database connections that are broken or too old are closed before and after the job in the thread
 that used them; the query log of `DEBUG` is emptied; a language or time zone that the job activated
 does not leak into the next one. A transaction that a job left open is rolled back with a warning:
-the next job would otherwise run inside it.
+the next job would otherwise run inside it. A thread that waits for its next job closes what reaches its age
+meanwhile, so that a night without jobs keeps no connection open.
 
 Coroutines of the loop share a thread and its connections. What is only too old is left to those that still
 run and have used it: one may be reading rows from it.
@@ -12,6 +13,7 @@ run and have used it: one may be reading rows from it.
 from __future__ import annotations
 
 import logging
+import time
 
 from django.db import connections, reset_queries
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -37,6 +39,23 @@ def _close_if_done(connection: BaseDatabaseWrapper, shared: bool) -> None:
         connection.close_if_unusable_or_obsolete()
     finally:
         connection.close_at = close_at
+
+
+def close_aged() -> float | None:
+    """Close the connections of this thread that are too old by now; seconds until the next one is."""
+    next_one = None
+    for each in connections.all(initialized_only=True):
+        if each.connection is None or each.close_at is None or each.in_atomic_block:
+            continue
+        left = each.close_at - time.monotonic()
+        if left > 0:
+            next_one = left if next_one is None else min(left, next_one)
+            continue
+        try:
+            each.close()
+        except Exception:
+            logger.exception("The idle connection to the database %r cannot be closed.", each.alias)
+    return next_one
 
 
 def after_job(jid: str, *, shared: bool = False) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import types
+from typing import Any
+from unittest import mock
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
+from django.db import connections
 from django.test import override_settings
 
 REDIS_CACHE = "django_redis.cache.RedisCache"
@@ -228,3 +231,60 @@ def test_no_check_talks_to_redis():
     """The tests' Redis address leads nowhere; a check that connected would take seconds or fail."""
     with override_settings(COGWORKER_REDIS="redis://192.0.2.1:6379/0"):
         assert all_ids() == []
+
+
+POSTGRES = "django.db.backends.postgresql"
+
+
+def advice(**row: Any) -> list[str]:
+    """The ids of what a worker is told about a database; no connection is opened."""
+    changed = {"more": {**connections.settings["default"], "ENGINE": POSTGRES, **row}}
+    with mock.patch.object(connections, "settings", changed):
+        found = run_checks(tags=["cogworker_worker"], include_deployment_checks=True)
+    assert all("'more'" in each.msg for each in found)
+    return sorted(str(each.id).removeprefix("django_cogworker.") for each in found)
+
+
+class TestDatabases:
+    """W042 to W044"""
+
+    @pytest.mark.parametrize(
+        ("row", "ids"),
+        [
+            ({}, ["W042"]),
+            ({"CONN_MAX_AGE": 600}, ["W043"]),
+            ({"CONN_MAX_AGE": None}, ["W043"]),
+            ({"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}, []),
+            ({"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}, ["W042"]),
+            ({"OPTIONS": {"pool": True}}, ["W043", "W044"]),
+            ({"OPTIONS": {"pool": {"max_size": 10}}, "CONN_HEALTH_CHECKS": True}, []),
+            ({"OPTIONS": {"pool": {"max_size": 9}}, "CONN_HEALTH_CHECKS": True}, ["W044"]),
+            ({"OPTIONS": {"pool": {"min_size": 10}}, "CONN_HEALTH_CHECKS": True}, []),
+            (
+                {
+                    "ENGINE": "django.db.backends.oracle",
+                    "OPTIONS": {"pool": {"min": 1}},
+                    "CONN_HEALTH_CHECKS": True,
+                },
+                ["W044"],
+            ),
+            ({"ENGINE": "django.db.backends.sqlite3"}, []),
+        ],
+    )
+    def test_advice_about_connections(self, row, ids):
+        assert advice(**row) == ids
+
+    def test_threads_of_the_event_loop_count(self):
+        row = {"OPTIONS": {"pool": {"max_size": 10}}, "CONN_HEALTH_CHECKS": True}
+        with override_settings(COGWORKER_ASYNC_QUEUES=["web"]):
+            assert advice(**row) == ["W044"]
+
+    def test_in_development_only_a_small_pool_is_worth_a_word(self):
+        with override_settings(DEBUG=True):
+            assert advice() == []
+            assert advice(OPTIONS={"pool": True}) == ["W044"]
+
+    def test_only_workers_and_deployments_are_told(self):
+        changed = {"more": {**connections.settings["default"], "ENGINE": POSTGRES}}
+        with mock.patch.object(connections, "settings", changed):
+            assert not [each for each in all_ids() if each]

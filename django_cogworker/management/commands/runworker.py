@@ -13,6 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from django_cogworker import checks
 from django_cogworker.conf import Config, get_config, use_config
 from django_cogworker.exceptions import CogworkerError
 from django_cogworker.parsers import parse_queue_names, parse_queues
@@ -116,6 +117,8 @@ class Command(BaseCommand):
             watchdog = _watchdog(options)
             use_config(config)
             supervision = Supervision.from_environment()
+            if supervision is None and not options["skip_checks"]:
+                self.check(tags=[checks.WORKER_TAG], include_deployment_checks=True)
             if processes > 1 and supervision is None:
                 if is_trial():
                     return

@@ -1,0 +1,1 @@
+"""An app whose jobs ask a database, for the tests with PostgreSQL."""
