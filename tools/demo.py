@@ -88,7 +88,7 @@ class Demo:
         print("Starting the embedded server, the web server and a worker …", flush=True)
         self._server_started = True
         self._manage("demo_server", "start")
-        self._worker = self._spawn("worker", "runworker", *_WORKER_OPTIONS)
+        self._worker = self._spawn("worker", "runworker", "--noreload", *_WORKER_OPTIONS)
         self._start_web()
 
     def try_jobs(self) -> bool:

@@ -26,6 +26,7 @@ from typing import Protocol
 
 from django.core.cache import close_caches
 from django.db import connections
+from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.health import Report
@@ -125,15 +126,24 @@ def command_line() -> list[str]:
     return [sys.executable, *sys.orig_argv[1:]]
 
 
-def make_child(method: str, slot: int, others: Iterable[Closable], *, quiet: bool) -> Child:
+def make_child(
+    method: str,
+    slot: int,
+    others: Iterable[Closable],
+    *,
+    quiet: bool,
+    watches: bool = False,
+) -> Child:
     """Start the worker of a slot. `others`: what is the supervisor's alone, its ends of all lines
-    above all; a child must not hold them, or nobody would notice the supervisor's end.
+    above all; a child must not hold them, or nobody would notice the supervisor's end. `watches`: it
+    ends when a file has changed (a program of its own only).
 
     Raises `BecameChild` in a forked child.
     """
     ours, theirs = socket.socketpair()
     with _signals_held():
-        pid = _fork([ours, *others], theirs, quiet) if method == "fork" else _spawn(theirs, quiet)
+        forks = method == "fork"
+        pid = _fork([ours, *others], theirs, quiet) if forks else _spawn(theirs, quiet, watches)
     theirs.close()
     return Child(slot, pid, Line(ours, blocking=False), time.monotonic(), quiet=quiet)
 
@@ -151,8 +161,10 @@ def _fork(not_for_it: Iterable[Closable], theirs: socket.socket, quiet: bool) ->
     return pid
 
 
-def _spawn(theirs: socket.socket, quiet: bool) -> int:
+def _spawn(theirs: socket.socket, quiet: bool, watches: bool) -> int:
     theirs.set_inheritable(True)
-    told = json.dumps({"line": theirs.fileno(), "quiet": quiet})
-    command = command_line()
-    return os.posix_spawn(command[0], command, {**os.environ, CHILD_VARIABLE: told})
+    told = json.dumps({"line": theirs.fileno(), "quiet": quiet, "watches": watches})
+    command, env = command_line(), {**os.environ, CHILD_VARIABLE: told}
+    if watches:  # as Django tells the process that its reloader starts
+        env[DJANGO_AUTORELOAD_ENV] = "true"
+    return os.posix_spawn(command[0], command, env)

@@ -21,6 +21,7 @@ from django_cogworker.store.store import Store
 from django_cogworker.worker.bulletin import Bulletin
 from django_cogworker.worker.children import allow_signals
 from django_cogworker.worker.death import DeathHooks
+from django_cogworker.worker.files import wait_for_change
 from django_cogworker.worker.health import Health, Report, judge
 from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.health_file import HealthFile, project_mark
@@ -159,6 +160,12 @@ class Launcher:
         if self._ending != "recycled":
             start_thread("recycling", lambda: self._make_room(reason))
 
+    def reload(self, path: str) -> None:
+        """The code has changed: stop in good order, from any thread, for a worker with the new code."""
+        logger.info("%s has changed: running jobs end, then the new code is loaded.", path)
+        self._ending = "reloaded"
+        self._words.stop_once()
+
     def stop(self) -> None:
         """Ask the worker to stop, from any thread. A second time: at once."""
         self._words.hear("stop")
@@ -189,6 +196,8 @@ class Launcher:
         if self._supervision is not None:
             self._heartbeat.quiet = self._scheduler.quiet = self._supervision.quiet
             start_thread("supervision", self._listen_to_supervisor)
+            if self._supervision.watches:
+                start_thread("files", lambda: wait_for_change(self.reload))
         if not self._heartbeat.first_beat(give_up=self._asked_to_stop):
             return False
         self._look_at_server()

@@ -23,6 +23,8 @@ logger = logging.getLogger("django_cogworker")
 
 #: Where a child that was started as a program of its own finds its line.
 CHILD_VARIABLE = "DJANGO_COGWORKER_CHILD"
+#: How a worker ends that makes room for a fresh one: a limit is reached, or its code has changed.
+RENEWED = ("recycled", "reloaded")
 #: Seconds beyond the shutdown time-out after which a child that does not stop is killed.
 GRACE = 10.0
 
@@ -59,10 +61,11 @@ class Loss:
 class Supervision:
     """The child's side. Made in the child, before anything else is."""
 
-    def __init__(self, line: Line, *, quiet: bool = False) -> None:
-        """`quiet`: the process whose place it takes was quiet."""
+    def __init__(self, line: Line, *, quiet: bool = False, watches: bool = False) -> None:
+        """`quiet`: the process whose place it takes was quiet. `watches`: it ends when a file has changed."""
         self._line = line
         self.quiet = quiet
+        self.watches = watches
         self.supervisor = os.getppid()
 
     @classmethod
@@ -73,7 +76,7 @@ class Supervision:
             return None
         words = json.loads(text)
         line = Line.from_descriptor(int(words["line"]), blocking=True)
-        return cls(line, quiet=bool(words["quiet"]))
+        return cls(line, quiet=bool(words["quiet"]), watches=bool(words.get("watches")))
 
     def tell(self, **words: Any) -> None:
         """Say something about this worker. What the supervisor does not hear it learns by itself."""

@@ -36,7 +36,7 @@ from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.line import Line
 from django_cogworker.worker.renewal import Renewal, handed_over
 from django_cogworker.worker.respawn import Respawn
-from django_cogworker.worker.supervision import GRACE, Loss, Supervision
+from django_cogworker.worker.supervision import GRACE, RENEWED, Loss, Supervision
 from django_cogworker.worker.untold import Untold
 
 logger = logging.getLogger("django_cogworker")
@@ -49,6 +49,9 @@ GOING = 10.0
 
 class Supervisor:
     """One supervisor of `processes` workers."""
+
+    #: Whether its workers end when a file of the project has changed.
+    watches = False
 
     def __init__(
         self,
@@ -109,6 +112,9 @@ class Supervisor:
             self._untold.losses = left.untold
             self._rolling = True
             logger.info("The supervisor runs the new code; %d workers follow.", len(self._children))
+        self._greet()
+
+    def _greet(self) -> None:
         logger.info(
             "django-cogworker %s supervises %d workers, pid %d.",
             __version__,
@@ -206,8 +212,8 @@ class Supervisor:
         lived, slot = now - child.since, child.slot
         if code == 0 and child.ending:
             logger.info("Worker %d has ended (%s).", child.pid, child.ending)
-            self._quiet[slot] = child.quiet and child.ending == "recycled"
-            if self._stopping or child.asked or child.ending == "recycled":
+            self._quiet[slot] = child.quiet and child.ending in RENEWED
+            if self._stopping or child.asked or child.ending in RENEWED:
                 self._respawns[slot].replaced(now)
             elif self._burst:
                 self._done.add(slot)
@@ -221,12 +227,7 @@ class Supervisor:
         if self._stopping:
             logger.error("Worker %d was lost at the stop (%s).", child.pid, how)
             return
-        wait = 0.0
-        if child.asked:
-            self._respawns[slot].replaced(now)
-        else:
-            wait = self._respawns[slot].crashed(now, lived)
-        again = f"in {wait:.0f} s" if wait else "at once"
+        again = self._when_again(child, code, lived)
         logger.error(
             "Worker %d was lost (%s) after %.1f s; %s another one.", child.pid, how, lived, again
         )
@@ -239,6 +240,15 @@ class Supervisor:
                 sum(each.old for each in self._children.values()),
             )
 
+    def _when_again(self, child: Child, code: int, lived: float) -> str:
+        """Decide when the place of a lost worker is filled, and say it."""
+        now, wait = time.monotonic(), 0.0
+        if child.asked:
+            self._respawns[child.slot].replaced(now)
+        else:
+            wait = self._respawns[child.slot].crashed(now, lived)
+        return f"in {wait:.0f} s" if wait else "at once"
+
     def _fill_places(self) -> None:
         if self._stopping:
             return
@@ -250,7 +260,13 @@ class Supervisor:
             close_everything()  # a pool of the database has threads, and with those nobody forks
             method = choose_method(self._method)
             try:
-                child = make_child(method, slot, [*others, *ours], quiet=self._quiet[slot])
+                child = make_child(
+                    method,
+                    slot,
+                    [*others, *ours],
+                    quiet=self._quiet[slot],
+                    watches=self.watches,
+                )
             except OSError as error:
                 wait = respawn.crashed(time.monotonic(), 0)
                 logger.error(

@@ -13,6 +13,9 @@ import pytest
 import redis
 
 from tests.process.odd import Board
+from tests.support.needs import not_here
+from tests.support.project import Journal
+from tests.support.site import Site
 from tests.support.worker import ROOT
 
 
@@ -47,3 +50,13 @@ def database(tmp_path: Path, journal: object) -> dict[str, str]:
         check=True,
     )
     return env
+
+
+@pytest.fixture
+def site(tmp_path: Path, redis_url: str, journal: Journal) -> Iterator[Site]:
+    """A project in a folder, to be edited while it runs."""
+    if sys.platform != "linux":
+        not_here("looks at /proc")
+    site = Site(tmp_path / "site", {**journal.env, "COGWORKER_REDIS_URL": redis_url})
+    yield site
+    site.close()

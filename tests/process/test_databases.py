@@ -166,7 +166,7 @@ def test_kept_connections_end_with_the_worker_and_not_before(start_worker, journ
 
 def test_the_log_of_queries_does_not_grow_from_job_to_job(start_worker, journal, postgres):
     worker = start_worker(
-        "-c", "1", conf={**conf(postgres, CONN_MAX_AGE=60), "DEBUG": True}
+        "-c", "1", "--noreload", conf={**conf(postgres, CONN_MAX_AGE=60), "DEBUG": True}
     )
     for _ in range(10):
         Queries.perform_async()

