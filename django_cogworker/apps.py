@@ -26,6 +26,7 @@ class CogworkerConfig(AppConfig):
 
     def ready(self) -> None:
         from django_cogworker import checks as own_checks
+        from django_cogworker import conf
         from django_cogworker.client import transport
         from django_cogworker.features import registry as features
         from django_cogworker.jobs import registry
@@ -34,9 +35,14 @@ class CogworkerConfig(AppConfig):
         checks.register(own_checks.check_middleware, own_checks.TAG)
         checks.register(own_checks.check_redis, own_checks.TAG)
         checks.register(own_checks.check_other_apps, own_checks.TAG)
+        checks.register(own_checks.check_runserver, own_checks.TAG)
         checks.register(own_checks.check_databases, own_checks.WORKER_TAG, deploy=True)
         for mode in ("fake", "inline"):
             path = f"django_cogworker.testing.{mode}.the_transport"
             transport.register_transport(mode, partial(_call, path))
         features.load()
         registry.autodiscover()
+        if conf.wants_worker_in_runserver():
+            from django_cogworker.management import beside
+
+            beside.attach()

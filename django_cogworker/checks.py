@@ -102,6 +102,23 @@ def check_redis(
     return found
 
 
+def check_runserver(
+    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """A worker inside of `runserver` is for development."""
+    config = _config()
+    if config is None or not config.runserver or conf.is_debug():
+        return []
+    return [
+        Warning(
+            "COGWORKER_RUNSERVER is True while DEBUG is off: only runserver brings a worker, and that is no "
+            "server for production.",
+            hint="Start workers with: manage.py runworker",
+            id="django_cogworker.W041",
+        )
+    ]
+
+
 def check_databases(
     app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:

@@ -83,6 +83,7 @@ class Config:
     history: HistoryKept | None
     status_expiration: float
     admin: bool
+    runserver: bool
 
     @property
     def processor_queues(self) -> tuple[QueueWeight, ...]:
@@ -172,6 +173,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("async_queues", (), parse_queue_names, "E033"),
     Setting("async_concurrency", 100, parse_whole(1, 10_000), "E034"),
     Setting("admin", True, parse_flag, "E036"),
+    Setting("runserver", False, parse_flag, "E041"),
 )
 
 
@@ -182,6 +184,11 @@ def default_zone() -> str:
 
 def is_debug() -> bool:
     return bool(settings.DEBUG)
+
+
+def wants_worker_in_runserver() -> bool:
+    """Asked while the apps are loaded, when a wrong value is no error yet."""
+    return getattr(settings, "COGWORKER_RUNSERVER", False) is True
 
 
 def unknown_settings() -> list[tuple[str, str | None]]:

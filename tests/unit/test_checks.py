@@ -288,3 +288,13 @@ class TestDatabases:
         changed = {"more": {**connections.settings["default"], "ENGINE": POSTGRES}}
         with mock.patch.object(connections, "settings", changed):
             assert not [each for each in all_ids() if each]
+
+
+class TestRunserver:
+    """W041"""
+
+    @pytest.mark.parametrize(("debug", "number"), [(False, 1), (True, 0)])
+    def test_a_worker_in_runserver_is_for_development(self, debug, number):
+        with override_settings(COGWORKER_RUNSERVER=True, DEBUG=debug):
+            assert len(found("W041")) == number
+        assert found("W041") == []

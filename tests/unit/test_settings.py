@@ -78,6 +78,7 @@ GOOD: dict[str, list[tuple[Any, Any]]] = {
     "ASYNC_QUEUES": [([], ()), (["a", "b", "a"], ("a", "b")), (("a",), ("a",))],
     "ASYNC_CONCURRENCY": [(1, 1), (10_000, 10_000)],
     "ADMIN": [(True, True), (False, False)],
+    "RUNSERVER": [(True, True), (False, False)],
     "TESTING": [("fake", "fake"), ("inline", "inline"), (None, None)],
 }
 
@@ -181,6 +182,7 @@ BAD: dict[str, list[tuple[Any, str]]] = {
     ],
     "ASYNC_CONCURRENCY": [(0, "from 1 to 10000"), (10_001, "from 1 to 10000"), ("9", "whole")],
     "ADMIN": [(1, "True or False"), ("yes", "True or False"), (None, "True or False")],
+    "RUNSERVER": [(1, "True or False"), ("no", "True or False"), (None, "True or False")],
     "TESTING": [("eager", "'fake' or 'inline'"), (False, "None"), (True, "None"), ([], "None")],
 }
 

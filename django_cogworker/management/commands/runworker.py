@@ -20,6 +20,7 @@ from django_cogworker.parsers import parse_queue_names, parse_queues
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.health_door import HealthDoor
 from django_cogworker.worker.launcher import Launcher
+from django_cogworker.worker.lifeline import hold_lifeline
 from django_cogworker.worker.limits import Limits, resident_kb
 from django_cogworker.worker.reloader import Reloader
 from django_cogworker.worker.renewal import is_trial
@@ -122,6 +123,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        hold_lifeline()
         set_up_logging(options["verbosity"], options["logfile"], self.stderr)
         try:
             config = self._config(options)
