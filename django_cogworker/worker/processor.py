@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextvars import copy_context
 
 from django_cogworker.store.store import Store
 from django_cogworker.worker import settlement, surroundings
@@ -51,7 +52,8 @@ class Processor:
         try:
             while (unit := self._hand.take(place, surroundings.close_aged)) is not None:
                 try:
-                    self._process(unit)
+                    # What a job's signals and death hooks leave in context variables goes with this copy.
+                    copy_context().run(self._process, unit)
                 except BaseException as error:
                     logger.critical("A processor failed at its own work.", exc_info=True)
                     self.handling.fault(unit, error)
@@ -90,9 +92,10 @@ class Processor:
         self.handling.begins(turn)
         try:
             surroundings.before_job()
-            turn.result = self._runner.run(turn.definition, turn.payload, turn.failed)
+            run = self._runner.run
+            turn.result = copy_context().run(run, turn.definition, turn.payload, turn.failed)
         except BaseException as error:  # also exits and interrupts: the job's, not the worker's
             turn.problem = error
         turn.ends()
-        surroundings.tidy(turn.jid)
+        surroundings.tidy_connections(turn.jid)
         self.handling.ended(turn)

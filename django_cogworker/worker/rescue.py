@@ -183,7 +183,7 @@ class Rescue:
             # Of a failure that only had not been filed its own worker has told all but the death.
             tell = self._death.run if ran else self._death.buried
             tell(registry.lookup(name), job, error)
-            surroundings.after_job(str(jid))
+            surroundings.tidy(str(jid))
         except Exception:
             # Such as the database's. The job is dead all the same, and others wait to be brought back.
             logger.exception("The death hooks of job %s could not be run.", jid)
