@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable
-from queue import Empty, SimpleQueue
 from typing import Any
+
+from django_cogworker.worker.inbox import Inbox
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -53,22 +54,23 @@ class Hand:
         self._ended = ended
         self._offered = offered
         self._note = note
-        self._inbox: SimpleQueue[Unit | Callable[[], None] | None] = SimpleQueue()
+        self._inbox = Inbox()
         self.untaken: dict[int, Unit] = {}
         self.running: dict[int, Unit] = {}
 
     def offer(self, units: Iterable[Unit]) -> None:
         now = time.monotonic()
-        for unit in units:
+        offered = list(units)
+        for unit in offered:
             unit.offered = now
             self.untaken[unit.ticket] = unit
-            self._inbox.put(unit)
+        self._inbox.put(offered)
         if self._offered is not None:
             self._offered()
 
     def errand(self, work: Callable[[], None]) -> None:
         """Have the next free processor do `work`, which must not raise."""
-        self._inbox.put(work)
+        self._inbox.put([work])
 
     def take(self, place: int, idle: Callable[[], float | None] = lambda: None) -> Unit | None:
         """The next job for the processor of that place, as soon as there is one; `None` when the
@@ -93,7 +95,7 @@ class Hand:
         while True:
             try:
                 unit = self._inbox.get_nowait()
-            except Empty:
+            except IndexError:
                 return None
             if isinstance(unit, Unit) and self._take(place, unit):
                 return unit
@@ -135,5 +137,4 @@ class Hand:
 
     def close(self, processors: int) -> None:
         """Let so many waiting processors end."""
-        for _ in range(processors):
-            self._inbox.put(None)
+        self._inbox.put([None] * processors)
