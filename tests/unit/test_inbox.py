@@ -47,10 +47,12 @@ def dismiss(inbox, threads):
 def test_everything_is_taken_once(switching):
     inbox, taken = Inbox(), []
     threads = staff(inbox, lambda place, thing: taken.append(thing))
-    putters = [
-        threading.Thread(target=lambda start=start: [inbox.put([start + n]) for n in range(2_000)])
-        for start in range(0, 8_000, 2_000)
-    ]
+
+    def fill(start):
+        for number in range(start, start + 2_000):
+            inbox.put([number])
+
+    putters = [threading.Thread(target=fill, args=(start,)) for start in range(0, 8_000, 2_000)]
     for each in putters:
         each.start()
     for each in putters:
