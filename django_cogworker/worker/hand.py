@@ -78,10 +78,7 @@ class Hand:
         the seconds that it returns.
         """
         while True:
-            try:
-                unit = self._inbox.get(timeout=idle())
-            except Empty:
-                continue
+            unit = self._inbox.get(idle)
             if unit is None:
                 return None
             if not isinstance(unit, Unit):

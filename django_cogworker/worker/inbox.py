@@ -13,8 +13,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+
+def _nothing() -> float | None:
+    return None
 
 
 class Inbox:
@@ -32,8 +36,10 @@ class Inbox:
         self._things.extend(things)
         self._call()
 
-    def get(self) -> Any:
-        """The next thing, as soon as there is one."""
+    def get(self, idle: Callable[[], float | None] = _nothing) -> Any:
+        """The next thing, as soon as there is one. `idle` is called before each wait, and again after the seconds
+        that it returns.
+        """
         call: Any = None
         while True:
             try:
@@ -42,7 +48,7 @@ class Inbox:
                 if call is None:
                     call = threading.Lock()
                     call.acquire()
-                self._wait(call)
+                self._wait(call, idle())
                 continue
             if self._things:
                 self._call()
@@ -62,14 +68,20 @@ class Inbox:
         self._called = True
         call.release()
 
-    def _wait(self, call: Any) -> None:
+    def _wait(self, call: Any, seconds: float | None) -> None:
         self._waiting.append(call)
-        if self._things:  # put there before we were to be found
-            try:
-                self._waiting.remove(call)
-            except ValueError:
-                pass  # called meanwhile
-            else:
+        if self._things and self._is_taken_off(call):  # put there before we were to be found
+            return
+        if not call.acquire(timeout=-1 if seconds is None else min(seconds, threading.TIMEOUT_MAX)):
+            if self._is_taken_off(call):
                 return
-        call.acquire()
+            call.acquire()  # called in this very moment
         self._called = False
+
+    def _is_taken_off(self, call: Any) -> bool:
+        """Whether the owner of `call` waits no more, and nobody has called it."""
+        try:
+            self._waiting.remove(call)
+        except ValueError:
+            return False
+        return True

@@ -95,3 +95,26 @@ def test_all_come_when_the_first_keeps_the_interpreter():
     inbox.put(range(PROCESSORS))
     dismiss(inbox, threads)
     assert not meeting.broken
+
+
+def test_who_waits_looks_after_things_now_and_then(switching):
+    """Before each wait, and after the seconds that it asks for; a call in that moment is not lost."""
+    inbox, done, looks = Inbox(), threading.Semaphore(0), Counter()
+
+    def idle():
+        looks["idle"] += 1
+        return 0.0005
+
+    def loop():
+        while inbox.get(idle) is not END:
+            done.release()
+
+    threads = [threading.Thread(target=loop) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for number in range(2_000):
+        inbox.put([number])
+        assert done.acquire(timeout=10), f"nobody came for {number}"
+    while looks["idle"] < 2_000:
+        time.sleep(0)
+    dismiss(inbox, threads)
