@@ -99,7 +99,8 @@ def test_all_come_when_the_first_keeps_the_interpreter():
 
 def test_who_waits_looks_after_things_now_and_then(switching):
     """Before each wait, and after the seconds that it asks for; a call in that moment is not lost."""
-    inbox, done, looks = Inbox(), threading.Semaphore(0), Counter()
+    inbox, done = Inbox(), threading.Semaphore(0)
+    looks: Counter[str] = Counter()
 
     def idle():
         looks["idle"] += 1
