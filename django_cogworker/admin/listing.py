@@ -57,13 +57,18 @@ def query(request: HttpRequest, **changes: Any) -> str:
     return f"?{found.urlencode()}"
 
 
+def page_number(request: HttpRequest) -> int:
+    """Which page the query's `p` asks for, the first where it is no number."""
+    try:
+        return max(1, int(request.GET.get("p", "1")[:6]))
+    except ValueError:
+        return 1
+
+
 def cut(request: HttpRequest, items: Sequence[T], size: int = PAGE_SIZE) -> tuple[list[T], Pager]:
     """One page of the items, by the query's `p`, and the links to the others."""
     last = max(1, -(-len(items) // size))
-    try:
-        number = min(max(1, int(request.GET.get("p", "1")[:9])), last)
-    except ValueError:
-        number = 1
+    number = min(page_number(request), last)
     shown = list(items[(number - 1) * size : number * size])
     pager = Pager(
         note=f"{number} / {last}" if last > 1 else "",

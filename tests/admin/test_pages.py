@@ -6,15 +6,20 @@ import json
 import re
 import time
 from html.parser import HTMLParser
+from unittest import mock
 
 import pytest
 from django.test import Client
 from django.utils import translation
 
+from django_cogworker.api import History
 from tests.admin.conftest import ADDRESSES, CLASS, ITEMS, LISTS, WORKER, add_worker, at
 from tests.support.round_trips import counted
 
 pytestmark = pytest.mark.django_db
+
+
+DEFAULTS = History.ranked.__kwdefaults__ or {}
 
 
 class Outline(HTMLParser):
@@ -281,7 +286,8 @@ VIEWS = [
     ("worker", "?p=2"),
     ("worker", "?_live=1"),
     *(("history", f"?status={each}") for each in ("success", "failed")),
-    *(("history", f"?order={each}") for each in ("oldest", "longest", "class")),
+    ("history", "?order=oldest"),
+    ("history", "?since=1970-01-01T00:00"),
     ("error", "?order=count"),
     ("error", "?p=2"),
     ("jobclass", "?p=2"),
@@ -516,15 +522,29 @@ def test_runs_are_sorted_and_the_page_says_which(redis_client, viewer):
         return [each.item.jid for each in answer.context["rows"]], answer
 
     first, answer = seen("?order=longest")
-    assert first == [f"j{number}" for number in range(999, 974, -1)]
-    assert "Sorted are the newest 1,000 runs; older" in answer.content.decode()
+    assert first == [f"j{number}" for number in range(1099, 1074, -1)]
+    assert "Sorted are" not in answer.content.decode()
+    assert "The first 1,000 of 1,100 are listed." in answer.content.decode()
     assert '<option value="longest" selected>' in answer.content.decode()
     second, _ = seen(answer.context["pager"].next)
-    assert second == [f"j{number}" for number in range(974, 949, -1)]
+    assert second == [f"j{number}" for number in range(1074, 1049, -1)]
     assert "data-cog-poll" not in answer.content.decode()
+    last, answer = seen("?order=longest&p=40")
+    assert last == [f"j{number}" for number in range(124, 99, -1)]
+    assert seen("?order=longest&p=99999")[0] == last
     shortest, answer = seen("?order=shortest&q=j1")
     assert shortest[:3] == ["j1", "j10", "j11"]
-    assert "Sorted are" not in answer.content.decode()
+    assert "are listed." not in answer.content.decode()
+    # Where the time is over before all were looked at it says how far it came, and what to do about it.
+    with mock.patch.object(History.ranked, "__kwdefaults__", {**DEFAULTS, "budget": 0}):
+        first, answer = seen("?order=longest")
+        assert first == [f"j{number}" for number in range(499, 474, -1)]
+        text = answer.content.decode()
+        assert "Sorted are the 500 that match of the newest 500 runs, back to <time" in text
+        assert "the older ones of these 1,100 were not looked at" in text
+        some, answer = seen("?order=longest&since=1970-01-01T02:00&until=1970-01-01T02:15")
+        assert some[0] == "j1099"  # the oldest, which is out of reach above
+        assert "Sorted are" not in answer.content.decode()
     none, answer = seen("?order=waited&q=nothing")
     assert none == []
     assert "No run that is kept matches" in answer.content.decode()
@@ -555,6 +575,36 @@ def test_runs_are_filtered_and_paged_on_the_server(busy, viewer):
     assert found == ["run-bad"]
     assert "Show those of all jobs" in answer.content.decode()
     assert "No run that is kept matches" in jids("?q=nowhere")[1].content.decode()
+
+
+def test_runs_of_a_span_of_time_and_of_a_queue(redis_client, viewer, settings):
+    """P261: a broken filter is ignored."""
+    settings.TIME_ZONE = "Asia/Tokyo"
+    for number in range(60):
+        queue = "slow" if number % 2 else "quick"
+        record = f'{{"jid":"j{number}","class":"a.B","queue":"{queue}","attempt":1,"seconds":1}}'
+        redis_client.zadd("cogworker:history:success", {record: 60 * number})
+
+    def jids(**asked):
+        answer = viewer.get(at("history"), asked)
+        return [each.item.jid for each in answer.context["rows"]], answer
+
+    found, answer = jids(since="1970-01-01T09:10", until="1970-01-01T09:12")
+    assert found == ["j12", "j11", "j10"]
+    text = answer.content.decode()
+    assert "3 runs are kept of this time." in text
+    assert "Times are in the zone Asia/Tokyo." in text
+    assert 'name="since" value="1970-01-01T09:10"' in text
+    assert "data-cog-poll" not in text
+    assert jids(until="1970-01-01T00:02+00:00")[0] == ["j2", "j1", "j0"]
+    assert jids(queue="slow", since="1970-01-01T09:55")[0] == ["j59", "j57", "j55"]
+    first, answer = jids(until="1970-01-01T09:30")
+    more = viewer.get(at("history", query=answer.context["pager"].next)).context["rows"]
+    assert [*first, *(each.item.jid for each in more)] == [f"j{at}" for at in range(30, -1, -1)]
+    for odd in ("yesterday", "1970-13-01T00:00", "0"):
+        assert len(jids(since=odd, until=odd)[0]) == 25
+    assert len(jids(since="0001-01-01T00:00", until="9999-12-31T23:59")[0]) == 25
+    assert "No run that is kept matches" in jids(since="2026-01-01T00:00")[1].content.decode()
 
 
 def test_every_item_of_the_lists_leads_to_a_page(busy, viewer):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.test import override_settings
@@ -203,11 +205,18 @@ def test_runs_that_end_meanwhile_move_nothing_out_of_sight(redis_client):
         ({"text": '"a": 7'}, ["j1"]),
         ({"text": "shop.jobs.mail", "status": "success"}, ["j2"]),
         ({"text": "nothing"}, []),
+        ({"queue": "slow"}, ["j1"]),
+        ({"queue": "slo"}, []),
+        ({"since": 1002}, ["j3", "j2"]),
+        ({"until": datetime.fromtimestamp(1001, UTC)}, ["j1", "j0"]),
+        ({"since": 1001, "until": 1002, "oldest_first": True}, ["j1", "j2"]),
+        ({"since": 1001, "until": 1003, "status": "success", "text": "j2"}, ["j2"]),
+        ({"since": 1004}, []),
     ],
 )
 def test_runs_are_found_by_what_they_are(redis_client, asked, found):
     keep(redis_client, "success", "j0", 1000)
-    keep(redis_client, "success", "j1", 1001, kwargs={"a": 7})
+    keep(redis_client, "success", "j1", 1001, kwargs={"a": 7}, queue="slow")
     keep(redis_client, "success", "j2", 1002, **{"class": "shop.jobs.Mail", "args": ["Köln"]})
     error = {"error_class": "OSError", "error_message": "Connection refused"}
     keep(redis_client, "failed", "j3", 1003, **{"class": "shop.jobs.Mail"}, **error)
@@ -274,15 +283,58 @@ def test_a_ranking_says_how_far_it_reaches(redis_client):
         for at in range(1_200)
     }
     redis_client.zadd("cogworker:history:success", runs)
-    ranking = History().ranked("seconds")
-    assert [each.jid for each in ranking.entries][:2] == ["j999", "j998"]
-    assert (len(ranking.entries), ranking.whole, ranking.total) == (1_000, False, 1_200)
+    ranking = History().ranked("seconds", budget=60)
+    assert [each.jid for each in ranking.entries][:2] == ["j1199", "j1198"]
+    assert (len(ranking.entries), ranking.whole, ranking.total) == (1_000, True, 1_200)
+    assert (ranking.matched, ranking.ranked, ranking.back_to) == (1_200, 1_000, None)
+    part = History().ranked("seconds", offset=998, limit=5, budget=60)
+    assert [each.jid for each in part.entries] == ["j201", "j200"]
+    assert (part.matched, part.ranked) == (1_200, 1_000)
+    newest = History().ranked("seconds", budget=0)
+    assert [each.jid for each in newest.entries][:2] == ["j499", "j498"]
+    assert (newest.whole, newest.looked_at, newest.back_to) == (False, 500, 9_000 - 499)
+    # All of a span of time is in order, also where all that is kept cannot be.
+    span = History().ranked("seconds", since=8_000, until=8_100, budget=0)
+    assert [each.jid for each in span.entries][:2] == ["j1000", "j999"]
+    assert (span.whole, span.matched, span.total) == (True, 101, 101)
     some = History().ranked("seconds", jid="j1100", budget=0)
     assert (some.entries, some.whole, some.looked_at) == ([], False, 500)
     found = History().ranked("seconds", jid="j1100", budget=60)
     assert ([each.jid for each in found.entries], found.whole) == (["j1100"], True)
     with pytest.raises(InvalidQuery, match="'seconds'"):
         History().ranked("traceback")  # type: ignore[arg-type]
+
+
+def test_a_span_of_time_is_counted_and_gone_through_part_by_part(redis_client):
+    for at in range(40):
+        keep(redis_client, "failed" if at % 3 == 0 else "success", f"j{at}", 1000 + at)
+    with counted() as trips:
+        page = History().search(since=1005, until=1030, limit=10)
+    assert (trips.number, page.total, page.entries[0].jid) == (1, 26, "j30")
+    assert walk(since=1005, until=1030, limit=10)[0] == [f"j{at}" for at in range(30, 4, -1)]
+    # A cursor from elsewhere begins the span anew.
+    assert History().search(since=1005, until=1030, cursor="5.0~0~0").entries[0].jid == "j30"
+    odds: tuple[Any, ...] = ("x", True, datetime(2026, 11, 30))
+    for odd in odds:
+        with pytest.raises(InvalidQuery, match="since"):
+            History().search(since=odd)
+
+
+def test_the_rarer_kind_is_not_read_again_and_again(redis_client):
+    """Failures are few and large: their records are read once, however many chunks of successes there are."""
+    for kind, many, step in (("success", 3_000, 1), ("failed", 300, 10)):
+        runs = {
+            json.dumps({"jid": f"{kind}-{at}", **RUN, "args": ["x" * 50]}, separators=(",", ":")): (
+                9_000 - step * at
+            )
+            for at in range(many)
+        }
+        redis_client.zadd(f"cogworker:history:{kind}", runs)
+    with counted() as trips:
+        found = History().search(text="nothing", budget=60)
+    assert (found.looked_at, found.cursor) == (3_300, None)
+    assert b"".join(trips.sent).count(b"history:failed") == 2  # and once for how many there are
+    assert trips.number == 3
 
 
 @pytest.mark.parametrize("cursor", ["x", "1~2", "nan~0~0", "1~-1~0", "1~0~0~0"])

@@ -1,25 +1,30 @@
 """History: every run that is kept, looked through and sorted on the server.
 
-By the time of their end all of them can be gone through. In any other order the newest thousand that match are
-sorted, and the page says which those are.
+By the time of their end all of them can be gone through. In any other order as many of the newest as can be looked
+through in a moment are sorted, of all or of a span of time, and the page says which those are.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from django_cogworker import api
-from django_cogworker.admin.listing import Pager, asked, cut, one_of, query
+from django_cogworker.admin.listing import Pager, asked, cut, one_of, page_number, query
 from django_cogworker.admin.page import Context, Page
-from django_cogworker.exceptions import InvalidQuery
+from django_cogworker.exceptions import ArgumentError, InvalidQuery
+from django_cogworker.jobs.when import due_at
 from django_cogworker.models import History
 
 PAGE_SIZE = 25
 STATUSES = ("all", "success", "failed")
 ORDERS = ("newest", "oldest")
+#: What can be asked for besides.
+FIELDS = ("q", "class", "queue", "jid", "since", "until")
 #: Other orders: what they sort by, and whether the highest comes first.
 RANKINGS: dict[str, tuple[Any, bool]] = {
     "longest": ("seconds", True),
@@ -44,30 +49,35 @@ class HistoryPage(Page):
 
     def refreshes(self, request: HttpRequest) -> bool:
         # What was looked for stays where it is; only the newest runs come in by themselves.
-        return not any(asked(request, each) for each in ("cursor", "q", "class", "jid", "order"))
+        return not any(asked(request, each) for each in ("cursor", "order", *FIELDS))
 
     def context(self, request: HttpRequest) -> Context:
         status = one_of(request, "status", STATUSES)
         order = one_of(request, "order", (*ORDERS, *RANKINGS))
+        fields = {each: asked(request, each) for each in FIELDS}
         wanted: dict[str, Any] = {
             "status": None if status == "all" else status,
-            "job_class": asked(request, "class"),
-            "jid": asked(request, "jid"),
-            "text": asked(request, "q"),
+            "job_class": fields["class"],
+            "queue": fields["queue"],
+            "jid": fields["jid"],
+            "text": fields["q"],
+            "since": _moment(fields["since"]),
+            "until": _moment(fields["until"]),
         }
-        narrow = bool(wanted["job_class"] or wanted["jid"] or wanted["text"])
+        narrow = any(wanted[each] for each in ("job_class", "queue", "jid", "text"))
         show = self._ranked if order in RANKINGS else self._searched
         return {
             **show(request, order, wanted, narrow),
+            **fields,
+            "job_class": fields["class"],
             "status": status,
             "order": order,
-            "q": wanted["text"],
-            "job_class": wanted["job_class"],
-            "jid": wanted["jid"],
+            "zone": timezone.get_current_timezone_name(),
             "without_jid": query(request, jid=None, cursor=None, p=None),
             "statuses": [(each, LABELS[each]) for each in STATUSES],
             "orders": [(each, LABELS[each]) for each in (*ORDERS, *RANKINGS)],
             "narrow": narrow,
+            "spanned": wanted["since"] is not None or wanted["until"] is not None,
         }
 
     def _searched(
@@ -95,9 +105,26 @@ class HistoryPage(Page):
     ) -> Context:
         """The newest, in another order."""
         by, descending = RANKINGS[order]
-        found = api.History().ranked(by, descending=descending, **wanted)
-        shown, pager = cut(request, found.entries, PAGE_SIZE)
-        return {"rows": self.rows(shown), "found": found, "ranking": found, "pager": pager}
+
+        def part(offset: int) -> api.HistoryRanking:
+            return api.History().ranked(
+                by, descending=descending, offset=offset, limit=PAGE_SIZE, **wanted
+            )
+
+        found = part(PAGE_SIZE * (page_number(request) - 1))
+        shown, pager = cut(request, range(found.ranked), PAGE_SIZE)
+        if shown and not found.entries:  # a part that is not there any more: the last one is
+            found = part(shown[0])
+        return {"rows": self.rows(found.entries), "found": found, "ranking": found, "pager": pager}
+
+
+def _moment(text: str) -> float | None:
+    """What a field for a time holds, in Django's current zone unless it names one; nothing where it is none."""
+    try:
+        given = datetime.fromisoformat(text)
+        return due_at(timezone.make_aware(given) if timezone.is_naive(given) else given)
+    except (ValueError, OverflowError, ArgumentError):
+        return None
 
 
 LABELS = {

@@ -42,8 +42,10 @@ class HistoryEntry:
     traceback: str | None = None
 
 
-def read(status: Status, member: bytes, finished_at: float) -> HistoryEntry | None:
-    """The run of that record; `None` where it is none."""
+def read(
+    status: Status, member: bytes, finished_at: float, *, unpack: bool = True
+) -> HistoryEntry | None:
+    """The run of that record; `None` where it is none. Without `unpack` its traceback is left out."""
     try:
         record = json.loads(member)
         packed, seconds = record.get("traceback"), record.get("seconds")
@@ -63,7 +65,9 @@ def read(status: Status, member: bytes, finished_at: float) -> HistoryEntry | No
             outcome=record.get("outcome"),
             error_class=record.get("error_class"),
             error_message=record.get("error_message"),
-            traceback=zlib.decompress(base64.b64decode(packed)).decode() if packed else None,
+            traceback=zlib.decompress(base64.b64decode(packed)).decode()
+            if packed and unpack
+            else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
         logger.error("The history holds something that is no record of ours: %.200s.", text(member))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from typing import Any, Literal
 
-from django_cogworker.exceptions import InvalidQuery
+from django_cogworker.exceptions import ArgumentError, InvalidQuery
 from django_cogworker.features.history import names
 from django_cogworker.features.history.ranking import HistoryRanking, Order, check_order, rank
 from django_cogworker.features.history.records import HistoryEntry, read
-from django_cogworker.features.history.searching import BUDGET, HistorySlice, Wanted, search
+from django_cogworker.features.history.searching import HistorySlice, Wanted, search
+from django_cogworker.features.history.walking import BUDGET, Span
 from django_cogworker.features.history.writing import FAILED, SUCCESS, Status
+from django_cogworker.jobs.when import Moment, due_at
 from django_cogworker.store.store import get_store
 
 MAX_LIMIT = 1_000
@@ -78,8 +81,11 @@ class History:
         *,
         status: Status | None = None,
         job_class: Any = None,
+        queue: str = "",
         jid: str = "",
         text: str = "",
+        since: Moment | None = None,
+        until: Moment | None = None,
         oldest_first: bool = False,
         cursor: str | None = None,
         limit: int = 25,
@@ -87,12 +93,13 @@ class History:
     ) -> HistorySlice:
         """At most `limit` runs that match, the newest first or the oldest, from `cursor` on.
 
-        `text` is looked for, whatever its case, in class, queue, jid, arguments and error. Where something else
-        than `status` is asked for, runs are looked through for about `budget` seconds: a `cursor` in the answer
-        then goes on where this look ended. Without that it is one round trip, O(limit). Raises `InvalidQuery`.
+        `text` is looked for, whatever its case, in class, queue, jid, arguments and error. `since` and `until` (aware
+        `datetime`s or epoch seconds): when they ended. Where something else than the status and the time is asked
+        for, runs are looked through for about `budget` seconds: a `cursor` in the answer then goes on where this look
+        ended. Without that it is one round trip, O(limit). Raises `InvalidQuery`.
         """
         _check(status, 0, limit)
-        wanted = Wanted(status, str(getattr(job_class, "job_name", job_class or "")), jid, text)
+        wanted = _wanted(status, job_class, queue, jid, text, since, until)
         return search(wanted, oldest_first, cursor, limit, budget)
 
     def ranked(
@@ -102,18 +109,22 @@ class History:
         descending: bool = True,
         status: Status | None = None,
         job_class: Any = None,
+        queue: str = "",
         jid: str = "",
         text: str = "",
+        since: Moment | None = None,
+        until: Moment | None = None,
+        offset: int = 0,
+        limit: int = MAX_LIMIT,
         budget: float = BUDGET,
     ) -> HistoryRanking:
-        """Runs by `seconds`, `wait`, `attempt`, `job_class`, `queue` or `error_class`: of those that match the newest
-        thousand, as many as `search` finds in its budget. Raises `InvalidQuery`.
+        """Runs by `seconds`, `wait`, `attempt`, `job_class`, `queue` or `error_class`: the first thousand of those that
+        match, among as many of the newest as can be looked through in about `budget` seconds. Raises `InvalidQuery`.
         """
         check_order(by)
-        found = self.search(
-            status=status, job_class=job_class, jid=jid, text=text, limit=MAX_LIMIT, budget=budget
-        )
-        return rank(found, by, descending)
+        _check(status, offset, limit)
+        wanted = _wanted(status, job_class, queue, jid, text, since, until)
+        return rank(wanted, by, descending, offset, limit, budget)
 
     def sizes(self) -> dict[Status | Literal["all"], int]:
         """How many runs are kept: `all`, `success`, `failed`."""
@@ -181,6 +192,29 @@ class History:
             if each.job_class == name
         ]
         return HistoryPage(entries[offset : offset + limit], len(entries))
+
+
+def _wanted(
+    status: Status | None,
+    job_class: Any,
+    queue: str,
+    jid: str,
+    text: str,
+    since: Moment | None,
+    until: Moment | None,
+) -> Wanted:
+    name = str(getattr(job_class, "job_name", job_class or ""))
+    begin, end = _moment("since", since, -math.inf), _moment("until", until, math.inf)
+    return Wanted(status, name, queue, jid, text, Span(begin, end))
+
+
+def _moment(name: str, value: Moment | None, otherwise: float) -> float:
+    try:
+        return otherwise if value is None else due_at(value)
+    except ArgumentError:
+        raise InvalidQuery(
+            f"{name} is {value!r}; it takes an aware datetime or epoch seconds."
+        ) from None
 
 
 def _check(status: Any, offset: Any, limit: Any) -> None:
