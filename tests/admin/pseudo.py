@@ -20,7 +20,14 @@ LANGUAGE = "xx"
 #: What else Django itself says on our pages.
 THEIRS = ("contrib/admin", "contrib/auth")
 #: Attributes that people see or hear.
-SAID: tuple[str, ...] = ("aria-label", "title", "placeholder", "alt", "data-cog-late", "data-cog-pause")
+SAID: tuple[str, ...] = (
+    "aria-label",
+    "title",
+    "placeholder",
+    "alt",
+    "data-cog-late",
+    "data-cog-pause",
+)
 SAID += ("data-cog-resume", "data-cog-ended", "data-cog-finished")
 #: Elements with what machines or programmers wrote.
 DATA = ("script", "style", "code", "pre", "time")

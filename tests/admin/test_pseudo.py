@@ -9,6 +9,7 @@ import pytest
 from django.contrib.admin import site
 from django.urls import reverse
 
+from django_cogworker import api
 from django_cogworker.admin.registration import pages_on
 from django_cogworker.admin.waiting.deeds import JobDeed
 from tests.admin import pseudo
@@ -67,7 +68,7 @@ def fill(client):
     add_worker(client, "host1:9:quiet", quiet=True)
     add_failed(client, "failing", priority=3, orphanings=2)
     client.zadd("cogworker:dead", {b"no job": now})
-    client.sadd("cogworker:paused", "low")
+    api.Queue("low").pause()
     client.hset("cogworker:status:over", mapping={"state": "complete", "class": CLASS})
     for at_, reason in ((90, "the entry was disabled"), (150, "the run before it had not ended")):
         line = {"slot": int(now) - at_, "at": now, "skipped": reason, "count": 3, "first": 1}

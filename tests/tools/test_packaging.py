@@ -46,6 +46,11 @@ def test_the_scripts_for_redis_are_in_the_wheel(wheel):
     assert len(scripts) > 5
 
 
+def test_the_translations_are_in_the_wheel(wheel):
+    held = {Path(name).parts[2] for name in wheel.namelist() if name.endswith("/django.mo")}
+    assert held == {"de", "es", "fr", "ru", "zh_Hans"}
+
+
 def test_what_it_says_of_itself(wheel):
     [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
     metadata = Parser().parsestr(wheel.read(name).decode())

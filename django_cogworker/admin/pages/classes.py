@@ -64,11 +64,13 @@ class JobClassesPage(Page):
                     form,
                 ),
                 percentiles_chart(
+                    # xgettext:no-python-format
                     _("Run time that 50, 95 and 99 % of the runs did not exceed"),
                     [(each.at, each.seconds) for each in times.hours],
                     form,
                 ),
                 percentiles_chart(
+                    # xgettext:no-python-format
                     _("Waiting time that 50, 95 and 99 % of the jobs did not exceed"),
                     [(each.at, each.wait) for each in times.hours],
                     form,
