@@ -20,6 +20,8 @@ if django.VERSION >= (6, 0):
     MIDDLEWARE = ["django.middleware.csp.ContentSecurityPolicyMiddleware", *MIDDLEWARE]
 else:
     MIDDLEWARE = ["tests.browser.policy.Policy", *MIDDLEWARE]
+# The language is the browser's.
+MIDDLEWARE = [*MIDDLEWARE, "django.middleware.locale.LocaleMiddleware"]
 
 # Beats, and with them what workers are asked for, come every second.
 COGWORKER_ORPHAN_THRESHOLD = 6

@@ -66,3 +66,16 @@ def test_every_page_is_sound_in_every_look_and_by_keyboard(stage: Stage, visit, 
     assert {f"{each.name}_changelist" for each in pages} <= seen
     if what == "filled":
         assert {f"{each.name}_change" for each in pages if each.item_template} <= seen
+
+
+@pytest.mark.parametrize(("language", "word"), [("de-DE", "Warteschlangen"), ("ru-RU", "Очереди")])
+def test_words_of_longer_languages_have_their_room(stage: Stage, visit, language, word):
+    stage.fill()
+    visitor = visit(locale=language)
+    visitor.rest()
+    wrong = []
+    for each in walk(visitor):
+        assert word in visitor.text()
+        if "?" not in each:
+            wrong += visitor.fits(f"{language}-{each}")
+    assert wrong == [], "\n".join(wrong)

@@ -151,18 +151,32 @@ class Visitor:
             self.page.emulate_media(color_scheme=colours)
             self.page.evaluate(STILL)
             self.picture(f"{name}-{look}")
-            if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                wrong.append(f"{look}: wider than the window")
-            if look != "phone":
-                wrong += [
-                    f"{look}: out of sight: {each}" for each in self.page.evaluate(HIDDEN_BUTTONS)
-                ]
+            wrong += self._out_of_sight(look)
             if closely or not rules:
                 wrong += [f"{look}: {each}" for each in self.axe(*rules)]
         self.page.set_viewport_size(DESKTOP)
         self.page.emulate_media(color_scheme="light")
         wrong += self.tab_through()
         return [f"{name}: {each}" for each in wrong]
+
+    def fits(self, name: str) -> list[str]:
+        """Only whether everything has its room, on a desk and on a phone."""
+        wrong = []
+        for look in ("phone", "light"):
+            self.page.set_viewport_size(LOOKS[look][0])
+            self.picture(f"{name}-{look}")
+            wrong += [f"{name}: {each}" for each in self._out_of_sight(look)]
+        return wrong
+
+    def _out_of_sight(self, look: str) -> list[str]:
+        wrong = []
+        if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            wrong.append(f"{look}: wider than the window")
+        if look != "phone":
+            wrong += [
+                f"{look}: out of sight: {each}" for each in self.page.evaluate(HIDDEN_BUTTONS)
+            ]
+        return wrong
 
     def picture(self, name: str) -> None:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
