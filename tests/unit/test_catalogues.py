@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gettext
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
-from django.contrib import admin
 
 from tests.support.needs import need
 from tools import catalogue, messages
 
-LANGUAGES = ["de", "es", "fr", "ru", "zh_Hans"]
+#: How many forms the newest Django has for each; older ones have fewer for some, which does not matter.
+LANGUAGES = {"de": 2, "es": 3, "fr": 3, "ru": 4, "zh_Hans": 1}
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
@@ -25,7 +24,7 @@ def said(tmp_path_factory):
 
 
 def test_these_are_the_languages():
-    assert messages.languages() == LANGUAGES
+    assert messages.languages() == list(LANGUAGES)
 
 
 @every_language
@@ -49,11 +48,10 @@ def test_nothing_is_empty_or_guessed(language):
 
 @every_language
 def test_plural_forms_are_those_of_django(language):
-    theirs = Path(admin.__file__).parent / "locale" / language / "LC_MESSAGES" / "django.po"
-    ours, forms = catalogue.read(messages.path_of(language)), catalogue.read(theirs).plurals
-    assert ours.plurals == forms
+    ours = catalogue.read(messages.path_of(language))
+    assert ours.plurals == LANGUAGES[language]
     for each in ours.entries:
-        assert len(each.translations) == (forms if each.plural else 1), each.key
+        assert len(each.translations) == (ours.plurals if each.plural else 1), each.key
 
 
 @every_language
