@@ -1,7 +1,8 @@
 """`run.py test`: the suite, through tox, on the pairs of Python and Django found here.
 
-In full on the oldest and the newest pair, a smoke selection on the pairs between. Without
-arguments ruff and the type checkers run too. Where `COGWORKER_CI` is set, nothing may be missing.
+In full on the oldest and the newest pair, a smoke selection on the pairs between; with it all tests
+of the admin, once for each Django that no full run has, since its pages are drawn by Django.
+Without arguments ruff and the type checkers run too. Where `COGWORKER_CI` is set, nothing may be missing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from pathlib import Path
 from tools import environment, pythons
 from tools.environment import ROOT
 from tools.pythons import Pair, Version
+
+FULL, PAGES, SMOKE = "in full", "the admin and a smoke test", "smoke test"
+#: What the names of their environments end with.
+SUFFIXES = {FULL: "", PAGES: "-pages", SMOKE: "-smoke"}
 
 
 def run(pytest_args: list[str]) -> int:
@@ -43,16 +48,23 @@ def run(pytest_args: list[str]) -> int:
 
 def environments(pairs: list[Pair]) -> list[str]:
     """The newest pair comes last, so that its result stands at the end of the output."""
-    oldest, newest = pairs[0], pairs[-1]
-    smoke = [f"{pair.env}-smoke" for pair in pairs[1:-1]]
-    return [oldest.env, *smoke, *([newest.env] if newest != oldest else [])]
+    return [pair.env + SUFFIXES[how] for pair, how in ways(pairs)]
+
+
+def ways(pairs: list[Pair]) -> list[tuple[Pair, str]]:
+    """Each pair with how much of the suite it runs."""
+    full = {pairs[0], pairs[-1]}
+    # Of those with the same Django the last has the newest Python.
+    latest = {pair.django: pair for pair in pairs}
+    pages = set(latest.values()) - {latest[each.django] for each in full}
+    return [(pair, FULL if pair in full else PAGES if pair in pages else SMOKE) for pair in pairs]
 
 
 def _announce(pairs: list[Pair], missing: list[Pair], checks: list[str]) -> None:
     if checks:
         print(f"first: {' and '.join(checks)}")
-    for pair in pairs:
-        print(f"{'in full' if pair in (pairs[0], pairs[-1]) else 'smoke test'}: {pair}")
+    for pair, how in ways(pairs):
+        print(f"{how}: {pair}")
     for pair in missing:
         print(f"missing: {pair}")
     print(flush=True)
