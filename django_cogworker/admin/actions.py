@@ -49,7 +49,8 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Deed:
-    """What all actions are. `about` is what a screen reader says, with `%(item)s`; `done` stands in the log entry.
+    """What all actions are. `about` is what a screen reader says, with `%(item)s`, and has the words
+    of the label in it, by which people call the button who speak to their browser; `done` stands in the log entry.
     `destroys`: it cannot be undone.
     """
 

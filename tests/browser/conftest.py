@@ -7,11 +7,13 @@ tests of others must not find there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.browser.stage import Stage
+from tests.browser.themes import need_theme
 from tests.browser.visitor import DESKTOP, Visitor
 from tests.support.needs import need, need_module
 from tests.support.redis_server import RedisServer
@@ -33,46 +35,59 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def whole_stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with RedisServer() as redis:
-        stage = Stage(tmp_path_factory.mktemp("stage"), redis)
-        try:
-            stage.open()
-            yield stage
-        finally:
-            stage.close()
+def stage_of(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Stage]]:
+    """The stage with a theme, which is opened for the first that comes: `stage_of("unfold")`."""
+    stages: dict[str, Stage] = {}
+    with ExitStack() as stack:
+
+        def find(theme: str) -> Stage:
+            if theme not in stages:
+                redis = stack.enter_context(RedisServer())
+                stages[theme] = Stage(tmp_path_factory.mktemp("stage"), redis, theme)
+                stack.callback(stages[theme].close)
+                stages[theme].open()
+                stages[theme].cookies = _cookies(browser, stages[theme])
+            return stages[theme]
+
+        yield find
 
 
-@pytest.fixture(scope="package")
-def cookies(browser: Browser, whole_stage: Stage) -> Any:
+def _cookies(browser: Browser, stage: Stage) -> Any:
     """Of somebody who has logged in, by the form of the admin."""
     with browser.new_context() as context:
-        visitor = Visitor(context.new_page(), whole_stage.address)
+        visitor = Visitor(context.new_page(), stage.address)
         visitor.log_in()
         assert visitor.troubles == []
         return context.storage_state()
 
 
 @pytest.fixture
-def stage(whole_stage: Stage, settings: Any) -> Iterator[Stage]:
-    """With nothing on it."""
-    settings.COGWORKER_REDIS = whole_stage.redis.url
-    whole_stage.empty()
-    before = len(whole_stage.server.lines)
-    yield whole_stage
-    print("\n".join(whole_stage.server.lines[before:]))
-    print("\n".join(each.output for each in whole_stage.workers))
-    whole_stage.empty()
+def stage(
+    request: pytest.FixtureRequest, stage_of: Callable[[str], Stage], settings: Any
+) -> Iterator[Stage]:
+    """With nothing on it. It has Django's own look, or, by an indirect parameter, that of a theme."""
+    theme = getattr(request, "param", "")
+    need_theme(theme)
+    stage = stage_of(theme)
+    settings.COGWORKER_REDIS = stage.redis.url
+    stage.empty()
+    before = len(stage.server.lines)
+    yield stage
+    print("\n".join(stage.server.lines[before:]))
+    print("\n".join(each.output for each in stage.workers))
+    stage.empty()
 
 
 @pytest.fixture
-def visit(browser: Browser, stage: Stage, cookies: Any) -> Iterator[Callable[..., Visitor]]:
+def visit(browser: Browser, stage: Stage) -> Iterator[Callable[..., Visitor]]:
     """Come with a browser of one's own: `visit(timezone_id="Asia/Tokyo")`. `logged_in=False`: as a stranger."""
     visitors: list[Visitor] = []
 
     def come(logged_in: bool = True, **options: Any) -> Visitor:
         options = {"viewport": DESKTOP, "locale": "en-US", **options}
-        context = browser.new_context(storage_state=cookies if logged_in else None, **options)
+        context = browser.new_context(storage_state=stage.cookies if logged_in else None, **options)
         visitors.append(Visitor(context.new_page(), stage.address))
         return visitors[-1]
 

@@ -6,6 +6,10 @@ from django_cogworker import Job
 from tests.project import journal
 
 
+class PartnerDidNotAnswer(OSError):
+    """With a name as long as they are in life."""
+
+
 class Breaks(Job, retry=5, tags=["fragile"]):
     """Fails, and is tried again when all tests are long over."""
 
@@ -14,7 +18,7 @@ class Breaks(Job, retry=5, tags=["fragile"]):
         return 3600
 
     def perform(self, what: str) -> None:
-        raise OSError(f"{what} <b>broke</b> & is not mended")
+        raise PartnerDidNotAnswer(f"{what} <b>broke</b> & is not mended")
 
 
 class Tells(Job, track=True):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import django
 
 from tests.browser.policy import POLICY
+from tests.browser.themes import THEMES
 from tests.project.settings import *  # noqa: F403
 from tests.project.settings import DATABASES, INSTALLED_APPS, MIDDLEWARE
 
@@ -15,7 +17,13 @@ DEBUG = True
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.browser"]
 DATABASES = {"default": DATABASES["default"]}
 
-if django.VERSION >= (6, 0):
+theme = os.environ.get("COGWORKER_TEST_THEME", "")
+if theme:
+    # What themes bring would not pass the policy.
+    app, further = THEMES[theme]
+    INSTALLED_APPS = [app, *INSTALLED_APPS]
+    globals().update(further)
+elif django.VERSION >= (6, 0):
     SECURE_CSP = POLICY
     MIDDLEWARE = ["django.middleware.csp.ContentSecurityPolicyMiddleware", *MIDDLEWARE]
 else:

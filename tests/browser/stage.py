@@ -40,13 +40,17 @@ LONG = "a-rather-long-name-of-a-queue-that-somebody-gave-it"
 
 
 class Stage:
-    def __init__(self, directory: Path, redis: RedisServer) -> None:
+    def __init__(self, directory: Path, redis: RedisServer, theme: str = "") -> None:
         self.redis = redis
+        self.theme = theme
+        #: Of somebody who has logged in.
+        self.cookies: Any = None
         self.journal = Journal(directory)
         self.env = {
             **self.journal.env,
             "COGWORKER_REDIS_URL": redis.url,
             "COGWORKER_TEST_DB": str(directory / "db.sqlite3"),
+            "COGWORKER_TEST_THEME": theme,
             "DJANGO_RUNSERVER_HIDE_WARNING": "true",
         }
         self.address = f"http://127.0.0.1:{free_port()}"

@@ -199,7 +199,7 @@ def test_it_all_works_without_scripts(stage: Stage, visit):
     visitor.page.get_by_role("button", name="Delete all jobs").click()
     visitor.page.get_by_text("1 job was deleted.").wait_for()
     visitor.open("/admin/django_cogworker/history/")
-    visitor.page.get_by_text("OSError").first.click()
+    visitor.page.get_by_text("PartnerDidNotAnswer").first.click()
     assert "<b>broke</b> & is not mended" in visitor.text()
     assert visitor.page.locator("time").first.inner_text() != ""
     visitor.picture("without-scripts")

@@ -45,6 +45,13 @@ HIDDEN_BUTTONS = """() => [...document.querySelectorAll(".cog-scroll .cog-acts .
     each.checkVisibility() &&
     each.getBoundingClientRect().right > each.closest(".cog-scroll").getBoundingClientRect().right + 1
 ).map(each => each.getAttribute("aria-label") || each.textContent)"""
+#: The headings in sight that say what the page is about, and how many of them do it alone, as ours for themes does.
+NAMES = """() => {
+    const title = document.title.split(" | ")[0].trim();
+    const seen = [...document.querySelectorAll("h1, h2, h3")].filter(each =>
+        each.checkVisibility() && each.textContent.includes(title));
+    return [seen.length, seen.filter(each => each.matches(".cog-name")).length];
+}"""
 #: Marks what can be used in our part of the page, and puts the focus right before it.
 MARK = """() => {
     const root = document.querySelector(".cog");
@@ -109,10 +116,10 @@ class Visitor:
 
     def log_in(self) -> None:
         self.open("/admin/login/?next=/admin/")
-        self.page.fill("#id_username", NAME)
-        self.page.fill("#id_password", PASSWORD)
-        self.page.click("[type=submit]")
-        self.page.wait_for_url("**/admin/")
+        self.page.fill("[name=username]", NAME)
+        self.page.fill("[name=password]", PASSWORD)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(f"{self.address}/admin/")
 
     def rest(self) -> None:
         """Nothing is refreshed in this tab."""
@@ -149,15 +156,29 @@ class Visitor:
         for look, (size, colours, rules) in LOOKS.items():
             self.page.set_viewport_size(size)
             self.page.emulate_media(color_scheme=colours)
-            self.page.evaluate(STILL)
-            self.picture(f"{name}-{look}")
-            wrong += self._out_of_sight(look)
+            wrong += self._see(f"{name}-{look}", wide=size == DESKTOP)
             if closely or not rules:
-                wrong += [f"{look}: {each}" for each in self.axe(*rules)]
+                wrong += [f"{name}-{look}: {each}" for each in self.axe(*rules)]
         self.page.set_viewport_size(DESKTOP)
         self.page.emulate_media(color_scheme="light")
-        wrong += self.tab_through()
-        return [f"{name}: {each}" for each in wrong]
+        return wrong + [f"{name}: {each}" for each in self.tab_through()]
+
+    def glance(self, name: str) -> list[str]:
+        """The same in the colours that the visitor came with, without the keyboard."""
+        wrong = self._see(name, wide=True) + [f"{name}: {each}" for each in self.axe()]
+        self.page.set_viewport_size(PHONE)
+        wrong += self._see(f"{name}-phone", wide=False)
+        self.page.set_viewport_size(DESKTOP)
+        return wrong
+
+    def _see(self, name: str, *, wide: bool) -> list[str]:
+        self.page.evaluate(STILL)
+        self.picture(name)
+        wrong = self._out_of_room(name, wide=wide)
+        headings, ours = self.page.evaluate(NAMES)
+        if not headings or (ours and headings > 1):
+            wrong.append(f"{name}: {headings} headings say what it is about, {ours} of them ours")
+        return wrong
 
     def fits(self, name: str) -> list[str]:
         """Only whether everything has its room, on a desk and on a phone."""
@@ -165,17 +186,15 @@ class Visitor:
         for look in ("phone", "light"):
             self.page.set_viewport_size(LOOKS[look][0])
             self.picture(f"{name}-{look}")
-            wrong += [f"{name}: {each}" for each in self._out_of_sight(look)]
+            wrong += self._out_of_room(f"{name}-{look}", wide=look != "phone")
         return wrong
 
-    def _out_of_sight(self, look: str) -> list[str]:
-        wrong = []
+    def _out_of_room(self, name: str, *, wide: bool) -> list[str]:
+        wrong = [
+            f"{name}: out of sight: {each}" for each in self.page.evaluate(HIDDEN_BUTTONS) if wide
+        ]
         if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wrong.append(f"{look}: wider than the window")
-        if look != "phone":
-            wrong += [
-                f"{look}: out of sight: {each}" for each in self.page.evaluate(HIDDEN_BUTTONS)
-            ]
+            wrong.append(f"{name}: wider than the window")
         return wrong
 
     def picture(self, name: str) -> None:
@@ -220,3 +239,20 @@ class Visitor:
             if number not in reached
         ]
         return wrong
+
+    def tab_to(self, selector: str, *, back: bool = False) -> list[str]:
+        """Press Tab until that has the focus; the names of what had it before, each of which could be seen to."""
+        wanted, passed = self.page.locator(selector).first, []
+        for _ in range(200):
+            self.page.keyboard.press("Shift+Tab" if back else "Tab")
+            found = self.page.evaluate(FOCUSED)
+            if found is not None:
+                assert found[1], f"the focus is not seen on {found[2]}"
+                passed.append(
+                    self.page.evaluate(
+                        "document.activeElement.name || document.activeElement.textContent"
+                    )
+                )
+            if wanted.evaluate("each => each === document.activeElement"):
+                return passed
+        raise AssertionError(f"Tab does not come to {selector}, but to {passed}")

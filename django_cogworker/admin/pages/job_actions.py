@@ -142,7 +142,7 @@ ACTIONS: tuple[Deed, ...] = (
     Moving(
         name="retry",
         label=gettext_lazy("Run now"),
-        about=gettext_lazy("Run the job %(item)s now"),
+        about=gettext_lazy("Run now: the job %(item)s"),
         done=gettext_lazy("Put on its queue at once."),
         permission=permissions.RETRY_JOBS,
         kind="retry",
@@ -151,7 +151,7 @@ ACTIONS: tuple[Deed, ...] = (
     Moving(
         name="reschedule",
         label=gettext_lazy("Reschedule"),
-        about=gettext_lazy("Run the job %(item)s at another time"),
+        about=gettext_lazy("Reschedule the job %(item)s"),
         done=gettext_lazy("Rescheduled."),
         permission=permissions.MOVE_JOBS,
         kind="reschedule",
@@ -169,7 +169,7 @@ ACTIONS: tuple[Deed, ...] = (
     Moving(
         name="kill",
         label=gettext_lazy("Kill"),
-        about=gettext_lazy("Put the job %(item)s among the dead"),
+        about=gettext_lazy("Kill the job %(item)s: put it among the dead"),
         done=gettext_lazy("Put among the dead."),
         permission=permissions.DELETE_JOBS,
         kind="kill",
@@ -201,7 +201,7 @@ ACTIONS: tuple[Deed, ...] = (
     Cancelling(
         name="force",
         label=gettext_lazy("Cancel by force"),
-        about=gettext_lazy("Cancel the job %(item)s by force"),
+        about=gettext_lazy("Cancel by force: the job %(item)s"),
         done=gettext_lazy("Cancelled by force."),
         permission=permissions.DELETE_JOBS,
         question=gettext_lazy(

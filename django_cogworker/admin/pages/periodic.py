@@ -76,7 +76,7 @@ class PeriodicPage(Page):
         Action(
             name="run",
             label=gettext_lazy("Run now"),
-            about=gettext_lazy("Run %(item)s now"),
+            about=gettext_lazy("Run now: %(item)s"),
             done=gettext_lazy("Run out of turn."),
             permission=permissions.STEER_PERIODIC,
             carry_out=_run_now,

@@ -99,7 +99,7 @@ class WorkersPage(Page):
         Action(
             name="stacks",
             label=gettext_lazy("Show stacks"),
-            about=gettext_lazy("Show the stacks of the jobs that run in %(item)s"),
+            about=gettext_lazy("Show stacks of the jobs that run in %(item)s"),
             done=gettext_lazy("Stacks asked for."),
             permission=permissions.STEER_WORKERS,
             carry_out=_ask_stacks,

@@ -210,13 +210,13 @@ RETRY = JobDeed(
     ),
 )
 RETRY_NOW = dataclasses.replace(
-    RETRY, label=gettext_lazy("Retry now"), about=gettext_lazy("Retry job %(item)s now")
+    RETRY, label=gettext_lazy("Retry now"), about=gettext_lazy("Retry now: job %(item)s")
 )
 RUN_NOW = dataclasses.replace(
     RETRY,
     name="run",
     label=gettext_lazy("Run now"),
-    about=gettext_lazy("Run job %(item)s now"),
+    about=gettext_lazy("Run now: job %(item)s"),
     done=gettext_lazy("Put on its queue before its time."),
     asking=ngettext_lazy(
         "Put %(number)s job on its queue now?", "Put %(number)s jobs on their queues now?", "n"
@@ -239,7 +239,7 @@ DELETE = JobDeed(
 KILL = JobDeed(
     name="kill",
     label=gettext_lazy("Kill"),
-    about=gettext_lazy("Move job %(item)s to the dead ones"),
+    about=gettext_lazy("Kill job %(item)s: move it to the dead ones"),
     done=gettext_lazy("Moved to the dead ones."),
     permission=permissions.DELETE_JOBS,
     kind="kill",
