@@ -7,6 +7,7 @@ python3 run.py test             the whole test suite
 python3 run.py test tests/unit  arguments go to pytest
 python3 run.py chaos            faults for two minutes, then the books: was a job lost or doubled?
                                 --minutes M for longer, --seed S to repeat a run, --keep for its logs
+python3 run.py pictures         the pictures of the documentation, taken anew; needs a Chromium
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(f"Python 3.11 or later is needed; this is {sys.version.split()[0]}.")
 
-from tools import chaos, demo, suite
+from tools import chaos, demo, pictures, suite
 from tools.environment import SetupFailed
 
 
@@ -40,7 +41,10 @@ def main(argv: list[str]) -> int:
     demo_parser.add_argument("--port", type=int, help="of the web server; 8000, or a free one")
     commands.add_parser("test", help="run the tests; arguments go to pytest")
     commands.add_parser("chaos", help="strike a fleet with faults, then check that no job was lost")
+    commands.add_parser("pictures", help="take the pictures of the documentation")
     options = parser.parse_args(argv)
+    if options.command == "pictures":
+        return pictures.run()
     return demo.run(check=options.check, port=options.port)
 
 

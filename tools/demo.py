@@ -41,7 +41,7 @@ def run(*, check: bool, port: int | None) -> int:
     """Start all, enqueue the demo jobs, report; stay until Ctrl-C unless `check`."""
     python = environment.prepare("demo", REQUIREMENTS)
     # Nobody looks at the page of a mere check, so leave port 8000 to others.
-    demo = Demo(python, _usable_port(port, [0] if check else [8000, 0]))
+    demo = Demo(python, usable_port(port, [0] if check else [8000, 0]))
     previous = [(number, signal.signal(number, _interrupt)) for number in _stop_signals()]
     try:
         demo.start()
@@ -72,6 +72,7 @@ class Demo:
         self._server_started = False
         self._worker: subprocess.Popen[bytes] | None = None
         self._web: subprocess.Popen[bytes] | None = None
+        self._more: list[subprocess.Popen[bytes]] = []
 
     @property
     def address(self) -> str:
@@ -101,6 +102,11 @@ class Demo:
             print(_tail(_log_path("worker")))
         return good
 
+    def pose(self) -> None:
+        """Another worker, and what pictures of the admin should show."""
+        self._more.append(self._spawn("second", "runworker", "-q", "critical", "-q", "mail"))
+        self._manage("pose_demo")
+
     def stay(self) -> None:
         """Say where everything is, and wait for Ctrl-C."""
         print(f"\n  shop:   {self.address}")
@@ -115,7 +121,8 @@ class Demo:
         """Stop what runs: the worker first, the embedded server last."""
         if self._worker or self._web:
             print("Stopping …", flush=True)
-        _end(self._worker)
+        for process in (*self._more, self._worker):
+            _end(process)
         _end(self._web)
         self._worker = self._web = None
         if self._server_started and self._call("demo_server", "stop"):
@@ -123,7 +130,10 @@ class Demo:
 
     def kill(self, number: int, frame: FrameType | None) -> None:
         """A signal handler: do not wait for jobs any longer. They are not lost, only late."""
-        for process in (self._worker, self._web):
+        self.kill_now()
+
+    def kill_now(self) -> None:
+        for process in (*self._more, self._worker, self._web):
             if process:
                 _kill_group(process)
 
@@ -163,7 +173,7 @@ class Demo:
         self._web = self._spawn("web", "runserver", "--noreload", f"127.0.0.1:{self.port}")
         while time.monotonic() < deadline:
             if self._web.poll() is not None and "already in use" in _tail(_log_path("web")):
-                self.port = _usable_port(None, [0])
+                self.port = usable_port(None, [0])
                 self._web = self._spawn("web", "runserver", "--noreload", f"127.0.0.1:{self.port}")
             self._check_alive()
             if self._is_our_server():
@@ -205,7 +215,7 @@ def _tail(path: Path, lines: int = 30) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
 
 
-def _usable_port(wish: int | None, otherwise: list[int]) -> int:
+def usable_port(wish: int | None, otherwise: list[int]) -> int:
     """The port asked for, else the first free one of `otherwise`; 0 stands for any."""
     for port in [wish] if wish else otherwise:
         with socket.socket() as sock:
