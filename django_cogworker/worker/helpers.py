@@ -118,6 +118,8 @@ class SyncThread(Executor):
     def __init__(self) -> None:
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._started = self._used = False
+        #: Nobody is in the midst of using a connection. Set by its own thread.
+        self._rests = False
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -147,19 +149,28 @@ class SyncThread(Executor):
         if self._used or job.has_called:
             self._used = False
             shared = any(each.has_called for each in others)
-            self._work.put(lambda: _tidied(jid, shared))
+            self._work.put(lambda: self._tidied(jid, shared))
 
     def end(self) -> None:
         self._work.put(None)
 
     def _loop(self) -> None:
         try:
-            while (work := self._work.get()) is not None:
+            while True:
+                try:
+                    work = self._work.get(
+                        timeout=surroundings.close_aged() if self._rests else None
+                    )
+                except Empty:
+                    continue
+                if work is None:
+                    return
+                self._rests = False
                 work()
         finally:
             surroundings.thread_ends()
 
-
-def _tidied(jid: str, shared: bool) -> None:
-    surroundings.tidy(jid, shared=shared)
-    surroundings.before_job(shared=shared)
+    def _tidied(self, jid: str, shared: bool) -> None:
+        surroundings.tidy(jid, shared=shared)
+        surroundings.before_job(shared=shared)
+        self._rests = not shared

@@ -88,7 +88,7 @@ class Stage:
         return str(self.ask(lambda: job.set(on_commit=False, **options).perform_async(*args)))
 
     def start_worker(self, *args: str) -> WorkerProcess:
-        worker = self._process("-c", "3", *args)
+        worker = self._process("-c", "3", "--noreload", *args)
         self.workers.append(worker)
         worker.start().wait_for_line("works as")
         return worker

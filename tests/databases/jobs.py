@@ -6,6 +6,7 @@ import os
 import time
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db import connection
 
 from django_cogworker import Job
@@ -43,6 +44,14 @@ class Tell(Job):
 
     def perform(self, name: str) -> None:
         journal.write(f"{name} {os.getpid()} {backend(0.01)}")
+
+
+class TellAsync(Job, queue="web"):
+    """The same from the event loop."""
+
+    async def perform(self, name: str) -> None:
+        answered = await sync_to_async(backend)(0.01)
+        journal.write(f"{name} {os.getpid()} {answered}")
 
 
 class Queries(Job):

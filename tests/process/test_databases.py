@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.databases.apps import PRELOAD_VARIABLE
-from tests.databases.jobs import Ask, Queries, Tell
+from tests.databases.jobs import Ask, Queries, Tell, TellAsync
 from tests.process.supervising import inodes, tcp_inodes, wait_for_workers
 from tests.settings import INSTALLED_APPS
 from tests.support.postgres import PostgresServer
@@ -148,6 +148,18 @@ def test_idle_connections_are_closed_when_they_reach_their_age(start_worker, jou
         Tell.perform_bulk([(f"n{number}",) for number in range(20)])
         journal.wait_for_lines(20)
         assert 1 <= postgres.clients() <= 3
+        wait_until(lambda: postgres.clients() == 0, timeout=10)
+        journal.path.unlink()
+    assert worker.stop() == 0
+
+
+def test_so_is_the_one_of_coroutines(start_worker, journal, postgres):
+    wait_until(lambda: postgres.clients() == 0)
+    worker = start_worker("-c", "1", "--async-queues", "web", conf=conf(postgres, CONN_MAX_AGE=1))
+    for _ in range(2):
+        TellAsync.perform_bulk([(f"n{number}",) for number in range(20)])
+        journal.wait_for_lines(20)
+        assert postgres.clients() == 1
         wait_until(lambda: postgres.clients() == 0, timeout=10)
         journal.path.unlink()
     assert worker.stop() == 0
