@@ -6,10 +6,13 @@ has gone or wants the worker to go; it stops as by TERM.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 
 from django_cogworker.worker.threads import start_thread
+
+logger = logging.getLogger("django_cogworker")
 
 #: Set for a process that has one.
 LIFELINE_VARIABLE = "DJANGO_COGWORKER_LIFELINE"
@@ -26,6 +29,7 @@ def hold_lifeline() -> None:
     def hold() -> None:
         while os.read(line, 1):
             pass
+        logger.info("The web server has gone or is about to go; its worker stops too.")
         signal.raise_signal(signal.SIGTERM)
 
     start_thread("lifeline", hold)

@@ -116,6 +116,8 @@ def test_however_it_ends_the_running_job_ends_and_the_worker_is_gone(
     Wait.perform_async("a")
     journal.wait_for("started a")
     end(server, site)
+    # Whoever heard the interrupt itself as well has been asked twice by now, and would not wait.
+    server.wait_for_line("its worker stops too", timeout=40)
     server.wait_for_line("Stopping", timeout=40)
     journal.release("a")
     journal.wait_for("finished a")
