@@ -30,6 +30,7 @@ from django_cogworker.parsers import (
     QueueWeight,
     parse_flag,
     parse_history,
+    parse_modules,
     parse_names,
     parse_one_of,
     parse_path,
@@ -74,6 +75,7 @@ class Config:
     payload_warn: int
     payload_max: int
     sensitive_arguments: tuple[str, ...]
+    argument_modules: tuple[str, ...]
     unique_lock_ttl: float
     embedded_dir: Path | None
     embedded_binary: Path | None
@@ -162,6 +164,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("payload_warn", 10_000, parse_whole(1), "E016"),
     Setting("payload_max", 1_000_000, parse_whole(100), "E017"),
     Setting("sensitive_arguments", ("password", "secret", "token"), parse_names, "E018"),
+    Setting("argument_modules", (), parse_modules, "E060"),
     Setting("unique_lock_ttl", DAY, parse_seconds, "E022"),
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),

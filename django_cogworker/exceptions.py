@@ -66,6 +66,16 @@ class UnknownFormat(CogworkerError, ValueError):
     """The job was written in a wire format that this version cannot read."""
 
 
+class MissingRow(CogworkerError, LookupError):
+    """A job's argument is a model instance whose row is gone.
+
+    The option `missing_row` of the job says what becomes of it. `jid`: of the job whose argument it is; empty where
+    the row was asked for by hand.
+    """
+
+    jid = ""
+
+
 class PushError(CogworkerError):
     """A job could not be enqueued.
 

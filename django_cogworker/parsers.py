@@ -116,6 +116,15 @@ def parse_names(value: Any) -> tuple[str, ...]:
     return tuple(each.strip() for each in value)
 
 
+def parse_modules(value: Any) -> tuple[str, ...]:
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+        raise ValueError("a list of modules or packages")
+    for each in value:
+        if not isinstance(each, str) or not all(part.isidentifier() for part in each.split(".")):
+            raise ValueError(f"a list of modules or packages, such as 'shop.types' (not {each!r})")
+    return tuple(value)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class HistoryKept:
     """How much of the history is kept: days, runs that succeeded, runs that failed, days of counters."""

@@ -23,6 +23,7 @@ INSTALLED_APPS = [
     "django_cogworker",
     "tests.project",
     "tests.followed",
+    "tests.guests",
 ]
 
 MIDDLEWARE = [

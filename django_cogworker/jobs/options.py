@@ -60,6 +60,7 @@ class JobOptions(TypedDict, total=False):
     timeout: float | timedelta | None
     expires_in: float | timedelta | None
     sensitive: Sequence[str]
+    missing_row: Literal["fail", "discard", "retry"]
 
 
 Wire = Callable[[Any], dict[str, Any]]
@@ -130,6 +131,12 @@ def _tags(value: Any) -> list[str]:
     return list(value)
 
 
+def _missing_row(value: Any) -> str:
+    if value not in ("fail", "discard", "retry"):
+        raise ValueError("'fail', 'discard' or 'retry'")
+    return str(value)
+
+
 def _extra(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
         raise ValueError("a dict with texts as keys")
@@ -150,6 +157,14 @@ declare(Option("on_commit", None, _on_commit))
 declare(Option("at_most_once", False, _flag, lambda value: {"at_most_once": True} if value else {}))
 declare(Option("tags", (), _tags, lambda value: {"tags": value} if value else {}))
 declare(Option("extra", {}, _extra, dict))
+declare(
+    Option(
+        "missing_row",
+        "fail",
+        _missing_row,
+        lambda value: {"missing_row": value} if value != "fail" else {},
+    )
+)
 declare(Option("sensitive", (), parse_names))  # read by `masking`; it does not travel
 
 

@@ -14,6 +14,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from django_cogworker.client import hooks
 from django_cogworker.exceptions import ConfigurationError, UnknownJob
+from django_cogworker.payload import known_types
 
 if TYPE_CHECKING:
     from django_cogworker.jobs.definition import Definition
@@ -46,6 +47,7 @@ def register(definition: Definition, aliases: tuple[str, ...] = ()) -> None:
                 f"{definition.name} has the alias {alias!r}, which belongs to {other}."
             )
     _definitions[definition.name] = definition
+    known_types.trust(getattr(definition.target, "__module__", ""))
     _aliases.pop(definition.name, None)
     _aliases.update(dict.fromkeys(aliases, definition.name))
 

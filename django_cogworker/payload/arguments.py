@@ -5,8 +5,11 @@ not come back as it went. `unpack` is its inverse. A tagged value is an object w
 `$`: `{"$": "date", "v": "2026-11-30"}`. A dict of the user's that has a key `$` travels as `{"$":
 "dict", "v": {...}}`. This is wire format version 1.
 
-Types are compared exactly: a subclass (an enum member, a `SafeString`) would come back as its base
-and is refused.
+Enum members and dataclasses of the project travel by the path of their class (`objects`, `known_types`), of a model
+instance a reference to its row (`references`). A worker that does not know a tag, a class or a member lets the job
+wait, as for a format that it does not know.
+
+Types are compared exactly: a subclass (a `SafeString`, a named tuple) would come back as its base and is refused.
 """
 
 from __future__ import annotations
@@ -14,15 +17,22 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import decimal
+import enum
 import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.db.models import Model
+
 from django_cogworker.exceptions import ArgumentError, UnknownFormat
+from django_cogworker.payload import known_types, objects
+from django_cogworker.payload.references import ModelReference, Rows, reference_to
 
 TAG = "$"
 VALUE = "v"
+#: Beside a dataclass and a row: the path of the class, the label of the model.
+OF = "of"
 
 _AS_IS = frozenset({str, int, bool, type(None)})
 #: Deeper nesting is refused with a clear error before Python's or a reader's stack is in danger.
@@ -108,15 +118,30 @@ def _pack(value: Any, path: str, depth: int) -> Any:
         return _pack_dict(value, path, depth + 1)
     packer = _PACKERS.get(kind)
     if packer is None:
-        raise ArgumentError(
-            f"{path} is a {kind.__module__}.{kind.__qualname__}, which cannot travel to a worker. Pass JSON "
-            "values, dates and times, Decimal, UUID, bytes, tuples or sets; of a model instance its primary key."
-        )
+        return _pack_object(value, kind, path, depth + 1)
     tag, pack = packer
     packed = pack(value, path, depth + 1)
     if type(packed) is dict:  # date and time types with a zone or a fold
         return {TAG: tag, **packed}
     return {TAG: tag, VALUE: packed}
+
+
+def _pack_object(value: Any, kind: type, path: str, depth: int) -> dict[str, Any]:
+    if issubclass(kind, enum.Enum):
+        return {TAG: "enum", VALUE: objects.member_text(value, path)}
+    if objects.is_dataclass(kind):
+        of, fields = known_types.path_of(kind, path), objects.fields_of(value, path)
+        packed = {name: _pack(each, f"{path}.{name}", depth) for name, each in fields.items()}
+        return {TAG: "dataclass", OF: of, VALUE: packed}
+    if issubclass(kind, Model):
+        value = reference_to(value, path)
+    if isinstance(value, ModelReference):
+        packed = {TAG: "model", OF: value.label, VALUE: _pack(value.pk, f"{path}.pk", depth)}
+        return packed if value.db == "default" else {**packed, "db": value.db}
+    raise ArgumentError(
+        f"{path} is a {kind.__module__}.{kind.__qualname__}, which cannot travel to a worker. Pass JSON values, "
+        "dates and times, Decimal, UUID, bytes, tuples, sets, enum members, dataclasses or saved model instances."
+    )
 
 
 def _pack_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
@@ -139,60 +164,127 @@ def _with_zone(packed: dict[str, Any], read: Callable[[str], Any]) -> Any:
     return value.replace(fold=packed["fold"]) if "fold" in packed else value
 
 
-def _items(packed: dict[str, Any]) -> list[Any]:
-    return [unpack(each) for each in packed[VALUE]]
+#: Gives the instance for a reference.
+Resolve = Callable[[ModelReference], Any]
 
 
-_UNPACKERS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "datetime": lambda packed: _with_zone(packed, dt.datetime.fromisoformat),
-    "time": lambda packed: _with_zone(packed, dt.time.fromisoformat),
-    "date": lambda packed: dt.date.fromisoformat(packed[VALUE]),
-    "timedelta": lambda packed: dt.timedelta(*packed[VALUE]),
-    "Decimal": lambda packed: decimal.Decimal(packed[VALUE]),
-    "UUID": lambda packed: uuid.UUID(hex=packed[VALUE]),
-    "bytes": lambda packed: base64.b64decode(packed[VALUE], validate=True),
-    "tuple": lambda packed: tuple(_items(packed)),
-    "set": lambda packed: set(_items(packed)),
-    "frozenset": lambda packed: frozenset(_items(packed)),
-    "dict": lambda packed: {key: unpack(each) for key, each in packed[VALUE].items()},
+def _as_it_is(reference: ModelReference) -> Any:
+    return reference
+
+
+def _items(packed: dict[str, Any], resolve: Resolve) -> list[Any]:
+    return [unpack(each, resolve) for each in packed[VALUE]]
+
+
+def _named(packed: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+    return {name: unpack(each, resolve) for name, each in packed[VALUE].items()}
+
+
+def _reference(packed: dict[str, Any]) -> ModelReference:
+    return ModelReference(packed[OF], unpack(packed[VALUE]), packed.get("db", "default"))
+
+
+_UNPACKERS: dict[str, Callable[[dict[str, Any], Resolve], Any]] = {
+    "datetime": lambda packed, _: _with_zone(packed, dt.datetime.fromisoformat),
+    "time": lambda packed, _: _with_zone(packed, dt.time.fromisoformat),
+    "date": lambda packed, _: dt.date.fromisoformat(packed[VALUE]),
+    "timedelta": lambda packed, _: dt.timedelta(*packed[VALUE]),
+    "Decimal": lambda packed, _: decimal.Decimal(packed[VALUE]),
+    "UUID": lambda packed, _: uuid.UUID(hex=packed[VALUE]),
+    "bytes": lambda packed, _: base64.b64decode(packed[VALUE], validate=True),
+    "tuple": lambda packed, resolve: tuple(_items(packed, resolve)),
+    "set": lambda packed, resolve: set(_items(packed, resolve)),
+    "frozenset": lambda packed, resolve: frozenset(_items(packed, resolve)),
+    "dict": _named,
+    "enum": lambda packed, _: objects.member(packed[VALUE]),
+    "dataclass": lambda packed, resolve: objects.make(packed[OF], _named(packed, resolve)),
+    "model": lambda packed, resolve: resolve(_reference(packed)),
 }
 
 
-def unpack(value: Any) -> Any:
-    """What `pack` was given. Raises `UnknownFormat` for a tag that this version does not know."""
+def unpack(value: Any, resolve: Resolve = _as_it_is) -> Any:
+    """What `pack` was given. Of a model instance what `resolve` makes of its `ModelReference`: without it that one.
+
+    Raises `UnknownFormat` for a tag that this version, or a class that this project does not know.
+    """
     kind = type(value)
     if kind is dict:
         if TAG not in value:
-            return {key: unpack(each) for key, each in value.items()}
-        unpacker = _UNPACKERS.get(value[TAG]) if isinstance(value[TAG], str) else None
-        if unpacker is None:
-            raise UnknownFormat(
-                f"An argument is tagged {value[TAG]!r}, which this version does not know."
-            )
-        return unpacker(value)
+            return {key: unpack(each, resolve) for key, each in value.items()}
+        return _unpacker(value[TAG])(value, resolve)
     if kind is list:
-        return [each if type(each) in _AS_IS else unpack(each) for each in value]
+        return [each if type(each) in _AS_IS else unpack(each, resolve) for each in value]
     return value
+
+
+def _unpacker(tag: Any) -> Callable[[dict[str, Any], Resolve], Any]:
+    unpacker = _UNPACKERS.get(tag) if isinstance(tag, str) else None
+    if unpacker is None:
+        raise UnknownFormat(f"An argument is tagged {tag!r}, which this version does not know.")
+    return unpacker
 
 
 #: Bytes that an encoded job holds where any of its arguments is tagged.
 TAG_MARK = b'"$"'
 
 
-def check_tags(payload: dict[str, Any]) -> None:
-    """Raise `UnknownFormat` where an argument has a tag that this version does not know."""
+def check_tags(payload: dict[str, Any]) -> bool:
+    """Whether an argument refers to a row. Raises `UnknownFormat` where one has a tag that this version, or a class
+    that this project does not know.
+    """
     try:
-        unpack(payload.get("args") or [])
-        unpack_kwargs(payload.get("kwargs") or {})
+        return bool(list(_references(payload)))
     except UnknownFormat:
         raise
     except Exception:
-        return  # a known tag with a value that it cannot have: that is a failure of the run
+        return False  # a known tag with a value that it cannot have: that is a failure of the run
 
 
-def unpack_args(packed: list[Any]) -> list[Any]:
-    return [each if type(each) in _AS_IS else unpack(each) for each in packed]
+def _looked_through(value: Any, path: str) -> Iterator[tuple[str, ModelReference]]:
+    """All references in a value in wire form, with their paths. Raises `UnknownFormat`, as reading it would."""
+    kind = type(value)
+    if kind is list:
+        for at, each in enumerate(value):
+            yield from _looked_through(each, f"{path}[{at}]")
+    elif kind is dict and TAG not in value:
+        for name, each in value.items():
+            yield from _looked_through(each, f"{path}[{name!r}]")
+    elif kind is dict:
+        yield from _looked_into(value, path)
 
 
-def unpack_kwargs(packed: dict[str, Any]) -> dict[str, Any]:
-    return {name: unpack(each) for name, each in packed.items()}
+def _looked_into(tagged: dict[str, Any], path: str) -> Iterator[tuple[str, ModelReference]]:
+    tag = tagged[TAG]
+    _unpacker(tag)
+    if tag == "model":
+        reference = _reference(tagged)
+        reference.model  # noqa: B018  it is looked for
+        yield path, reference
+    elif tag == "enum":
+        objects.member(tagged[VALUE])
+    elif tag in ("dict", "dataclass"):
+        between = "[{!r}]" if tag == "dict" else ".{}"
+        if tag == "dataclass":
+            objects.check_fields(tagged[OF], tagged[VALUE])
+        for name, each in tagged[VALUE].items():
+            yield from _looked_through(each, path + between.format(name))
+    else:
+        yield from _looked_through(tagged.get(VALUE), path)
+
+
+def unpack_args(packed: list[Any], resolve: Resolve = _as_it_is) -> list[Any]:
+    return [each if type(each) in _AS_IS else unpack(each, resolve) for each in packed]
+
+
+def unpack_kwargs(packed: dict[str, Any], resolve: Resolve = _as_it_is) -> dict[str, Any]:
+    return {name: unpack(each, resolve) for name, each in packed.items()}
+
+
+def rows_of(payload: dict[str, Any]) -> Rows:
+    """The rows that the arguments of a job refer to; nothing is looked at before one is asked for."""
+    return Rows(payload, _references)
+
+
+def _references(payload: dict[str, Any]) -> Iterator[tuple[str, ModelReference]]:
+    yield from _looked_through(payload.get("args") or [], "args")
+    yield from _looked_through(payload.get("kwargs") or {}, "kwargs")

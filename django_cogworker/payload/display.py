@@ -10,13 +10,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django_cogworker.payload.arguments import TAG, VALUE
+from django_cogworker.payload.arguments import OF, TAG, VALUE
 
 #: What is nested deeper than this is shown as an ellipsis.
 MAX_DEPTH = 60
 #: A line of arguments that are broken into lines is about as long as this at the most.
 WIDTH = 88
 
+#: What is shown with its name, as a call of it.
+_CALLED = ("dataclass", "model")
 _BRACKETS = {"tuple": "()", "set": "{}", "frozenset": "{}"}
 
 _quote = json.JSONEncoder(ensure_ascii=False).encode
@@ -65,6 +67,9 @@ def _broken(value: Any, depth: int, indent: str) -> str:
     elif isinstance(value, dict) and not (TAG in value and VALUE in value):
         lines = [f"{_quote(k)}: {_broken(v, depth + 1, deeper)}" for k, v in value.items()]
         opening, closing = "{}"
+    elif value.get(TAG) == "dataclass" and isinstance(value[VALUE], dict):
+        lines = [f"{name}={_broken(v, depth + 1, deeper)}" for name, v in value[VALUE].items()]
+        opening, closing = f"{_name_of(value)}(", ")"
     else:
         return text
     inner = f",\n{deeper}".join(lines)
@@ -80,5 +85,23 @@ def _tagged(packed: dict[str, Any], depth: int) -> str:
     brackets = _BRACKETS.get(tag) if isinstance(tag, str) else None
     if brackets and isinstance(value, list):
         return f"{brackets[0]}{_items(value, depth)}{brackets[1]}"
+    if tag in _CALLED:
+        return f"{_name_of(packed)}({_call(packed, depth)})"
+    if tag == "enum" and isinstance(value, str):
+        return value.partition(":")[2] or value
     text = value if isinstance(value, str) else _text(value, depth + 1)
     return f"{text} {packed['tz']}" if "tz" in packed else text
+
+
+def _name_of(packed: dict[str, Any]) -> str:
+    """Of a dataclass its class without the module, of a row the label of its model."""
+    name = str(packed.get(OF, "?"))
+    return name.partition(":")[2] or name
+
+
+def _call(packed: dict[str, Any], depth: int) -> str:
+    value = packed[VALUE]
+    if packed[TAG] == "dataclass" and isinstance(value, dict):
+        return ", ".join(f"{name}={_text(each, depth + 1)}" for name, each in value.items())
+    text = value if isinstance(value, str) else _text(value, depth + 1)
+    return f"{text}, db={packed['db']}" if "db" in packed else text

@@ -45,6 +45,7 @@ OWN_FIELDS = frozenset(
         "track",
         "result_ttl",
         "at_most_once",
+        "missing_row",
         "periodic",
         "slot",
         "periodic_lock",

@@ -64,6 +64,8 @@ class Turn:
     judge: Callable[[Turn, BaseException], Decision | Refused]
     #: Only features that concern all jobs have to do with it.
     plain: bool = False
+    #: Rows are loaded for its arguments.
+    has_rows: bool = False
     began_at: float = 0.0
     begun: float = 0.0
     duration: float = 0.0
@@ -126,10 +128,9 @@ class Handling:
         payload = unit.job = decode_on(unit.queue, unit.payload)
         check_format(payload)
         definition = registry.find(payload["class"])
-        if TAG_MARK in unit.payload:
-            check_tags(payload)
+        has_rows = TAG_MARK in unit.payload and check_tags(payload)
         plain = payload.keys().isdisjoint(self._fields)
-        return Turn(unit, payload, definition, payload["jid"], self._judge, plain)
+        return Turn(unit, payload, definition, payload["jid"], self._judge, plain, has_rows)
 
     def unreadable(self, unit: Unit, error: Exception) -> None:
         """Bring a job to its place that `read` refused. May block."""

@@ -13,12 +13,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from asgiref.sync import sync_to_async
+
 from django_cogworker.jobs.context import enter
-from django_cogworker.payload.arguments import unpack_args, unpack_kwargs
 from django_cogworker.worker.chain import is_bare
 from django_cogworker.worker.handling import Turn
 from django_cogworker.worker.helpers import Helpers, Outcome
-from django_cogworker.worker.runner import Runner
+from django_cogworker.worker.runner import Runner, arguments_of
 
 #: Hears which task runs the job's coroutine, and `None` when it has ended.
 Hold = Callable[[asyncio.Task[Any] | None], None]
@@ -39,9 +40,11 @@ class LoopRunner(Runner):
             hold(asyncio.current_task())
             ends = () if plain else self._watch(context)
             try:
-                args = unpack_args(payload.get("args") or [])
-                packed = payload.get("kwargs")
-                result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
+                if turn.has_rows:  # they are loaded where the job's own queries are made
+                    args, kwargs = await sync_to_async(arguments_of)(payload)
+                else:
+                    args, kwargs = arguments_of(payload)
+                result = call(*args, **kwargs)
                 if not inspect.iscoroutine(result):
                     return result
                 return await context.awaiting(result)

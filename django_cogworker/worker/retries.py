@@ -1,9 +1,10 @@
 """What becomes of a job that failed.
 
 1. Its class names the error in `discard_on`: it is dropped.
-2. No retries are left: it goes to the dead set.
-3. The class's `retry_in` is asked: a delay, the default, `KILL` (dead now) or `DISCARD`.
-4. Else it is tried again after a delay that grows with the fourth power of the failures.
+2. A row that it was given is gone: as its option `missing_row` says, dead by default.
+3. No retries are left: it goes to the dead set.
+4. The class's `retry_in` is asked: a delay, the default, `KILL` (dead now) or `DISCARD`.
+5. Else it is tried again after a delay that grows with the fourth power of the failures.
 
 A hook that raises or answers nonsense is logged and means the default.
 """
@@ -17,6 +18,7 @@ import math
 import random
 from typing import Any, Literal
 
+from django_cogworker.exceptions import MissingRow
 from django_cogworker.jobs.answers import DISCARD, KILL
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.jobs.options import retries_allowed
@@ -50,6 +52,10 @@ def decide(
     before = failures(payload)
     if definition is not None and isinstance(error, definition.discard_on):
         return Decision("discarded")
+    if isinstance(error, MissingRow) and error.jid == payload.get("jid"):
+        wish = payload.get("missing_row")
+        if wish != "retry":
+            return Decision("discarded" if wish == "discard" else "dead")
     if before >= retries_allowed(payload.get("retry")):
         return Decision("dead")
     answer = None if definition is None else _ask(definition, before, error, payload)

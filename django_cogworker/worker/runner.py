@@ -16,7 +16,7 @@ from asgiref.sync import async_to_sync
 from django_cogworker.features import registry as features
 from django_cogworker.jobs.context import JobContext, enter
 from django_cogworker.jobs.definition import Definition
-from django_cogworker.payload.arguments import unpack_args, unpack_kwargs
+from django_cogworker.payload.arguments import rows_of, unpack_args, unpack_kwargs
 from django_cogworker.payload.failure import failures
 from django_cogworker.worker.chain import ServerChain
 
@@ -25,6 +25,14 @@ logger = logging.getLogger("django_cogworker.jobs")
 
 async def _awaited(coroutine: Awaitable[Any]) -> Any:
     return await coroutine
+
+
+def arguments_of(payload: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as the job gets them; rows that they refer to are loaded. Raises `MissingRow`."""
+    rows = rows_of(payload)
+    packed = payload.get("kwargs")
+    args = unpack_args(payload.get("args") or [], rows)
+    return args, unpack_kwargs(packed, rows) if packed else {}
 
 
 class Runner:
@@ -52,11 +60,10 @@ class Runner:
         before = enter(context)
         try:
             job, call = definition.make(context)
-            packed = payload.get("kwargs")
 
             def own_code() -> Any:
-                args = unpack_args(payload.get("args") or [])
-                result = call(*args, **unpack_kwargs(packed)) if packed else call(*args)
+                args, kwargs = arguments_of(payload)
+                result = call(*args, **kwargs)
                 # A decorator may hide that `perform` is a coroutine function.
                 if definition.is_async or type(result) is CoroutineType:
                     return async_to_sync(_awaited)(context.awaiting(result))
