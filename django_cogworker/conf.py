@@ -24,6 +24,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from django_cogworker.exceptions import ConfigurationError
+from django_cogworker.mappings import parse_context
 from django_cogworker.parsers import (
     HistoryKept,
     Parser,
@@ -76,6 +77,7 @@ class Config:
     payload_max: int
     sensitive_arguments: tuple[str, ...]
     argument_modules: tuple[str, ...]
+    context: Mapping[str, Any]
     unique_lock_ttl: float
     embedded_dir: Path | None
     embedded_binary: Path | None
@@ -165,6 +167,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("payload_max", 1_000_000, parse_whole(100), "E017"),
     Setting("sensitive_arguments", ("password", "secret", "token"), parse_names, "E018"),
     Setting("argument_modules", (), parse_modules, "E060"),
+    Setting("context", dict, parse_context, "E061"),
     Setting("unique_lock_ttl", DAY, parse_seconds, "E022"),
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),
@@ -183,6 +186,11 @@ SETTINGS: tuple[Setting, ...] = (
 def default_zone() -> str:
     """Django's `TIME_ZONE`, whether or not `USE_TZ` is on."""
     return str(settings.TIME_ZONE or "UTC")
+
+
+def default_language() -> str:
+    """Django's `LANGUAGE_CODE`."""
+    return str(settings.LANGUAGE_CODE)
 
 
 def is_debug() -> bool:

@@ -62,14 +62,20 @@ apush_bulk = sync_to_async(push_bulk, thread_sensitive=True)
 class _Delivery:
     """What the innermost step does with an encoded job, for the call that is under way."""
 
-    __slots__ = ("collected", "on_commit")
+    __slots__ = ("collected", "memo", "on_commit")
 
     def __init__(self, on_commit: OnCommit, collected: list[Outgoing] | None = None) -> None:
         self.on_commit = on_commit
         self.collected = collected
+        self.memo: dict[str, Any] = {}
 
 
 _delivery: ContextVar[_Delivery] = ContextVar("cogworker_delivery")
+
+
+def call_memo() -> dict[str, Any]:
+    """For client middleware: what it keeps from one job to the next of the same call."""
+    return _delivery.get().memo
 
 
 def enqueue(payload: dict[str, Any], *, on_commit: OnCommit = None) -> str | None:

@@ -12,6 +12,7 @@ from django_cogworker.jobs.options import declare, withdraw
 
 #: One line a feature, the dotted path of its class; without any of them the core works all the same.
 FEATURES: list[str] = [
+    "django_cogworker.features.context.feature.Context",
     "django_cogworker.features.cancel.feature.CancelFeature",
     "django_cogworker.features.history.feature.HistoryFeature",
     "django_cogworker.features.unique.Unique",

@@ -109,6 +109,11 @@ def current_job() -> JobContext:
     return context
 
 
+def job_here() -> JobContext | None:
+    """The context of the job that runs here, if one does."""
+    return _current.get()
+
+
 def enter(context: JobContext | None) -> JobContext | None:
     """Make `context` the current one; returns the one before, to be entered again afterwards."""
     before = _current.get()

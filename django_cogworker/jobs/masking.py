@@ -74,7 +74,7 @@ def visible_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
             shown[name] = masked_text(value, payload)
         elif name == "raw_payload":
             shown[name] = _raw(value, names)
-        elif name in OWN_FIELDS:
+        elif name in OWN_FIELDS and name != "context":
             shown[name] = value
         else:
             shown[name] = _field(name, value, names)

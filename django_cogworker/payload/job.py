@@ -46,6 +46,7 @@ OWN_FIELDS = frozenset(
         "result_ttl",
         "at_most_once",
         "missing_row",
+        "context",
         "periodic",
         "slot",
         "periodic_lock",

@@ -25,6 +25,7 @@ from django_cogworker.jobs import registry
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.arguments import TAG_MARK, check_tags
 from django_cogworker.payload.codec import check_format, decode_on
+from django_cogworker.payload.failure import failures
 from django_cogworker.signals import (
     announce,
     job_failed,
@@ -77,7 +78,12 @@ class Turn:
     @property
     def extra(self) -> dict[str, Any]:
         """For the log."""
-        return {"jid": self.jid, "job_class": self.definition.name}
+        return {
+            "jid": self.jid,
+            "job_class": self.definition.name,
+            "queue": self.unit.queue,
+            "attempt": failures(self.payload) + 1,
+        }
 
     def failed(self, error: BaseException) -> None:
         """What `perform` itself raised; decided before any middleware sees it."""
@@ -307,8 +313,8 @@ class Handling:
     def _log_failure(
         name: str, record: dict[str, Any], error: BaseException, decision: Decision
     ) -> None:
-        extra = {"jid": record.get("jid"), "job_class": name}
         attempt, jid = record.get("retry_count"), record.get("jid")
+        extra = {"jid": jid, "job_class": name, "queue": record.get("queue"), "attempt": attempt}
         if decision.outcome == "retrying":
             logger.warning(
                 "%s %s failed (attempt %s); it is tried again in %.1f s.",

@@ -16,6 +16,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from django_cogworker.jobs.context import enter
+from django_cogworker.worker import surroundings
 from django_cogworker.worker.chain import is_bare
 from django_cogworker.worker.handling import Turn
 from django_cogworker.worker.helpers import Helpers, Outcome
@@ -58,14 +59,17 @@ class LoopRunner(Runner):
             return await perform()
         loop = asyncio.get_running_loop()
 
-        async def outcome() -> Outcome:
+        async def outcome(activate: Callable[[], None]) -> Outcome:
             try:
+                activate()
                 return await perform(), None
             except BaseException as error:  # an exit would end the loop
                 return None, error
 
         def wait_for_it() -> Any:
-            value, error = asyncio.run_coroutine_threadsafe(outcome(), loop).result()
+            value, error = asyncio.run_coroutine_threadsafe(
+                outcome(surroundings.taken_along()), loop
+            ).result()
             if error is None:
                 return value
             if not isinstance(error, asyncio.CancelledError):  # that may be the stop's doing

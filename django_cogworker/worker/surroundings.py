@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from django.db import connections
@@ -113,6 +114,26 @@ def tidy_connections(jid: str, *, shared: bool = False) -> None:
         after_job(jid, shared=shared)
     except Exception:
         logger.exception("Tidying up after job %s failed.", jid, extra={"jid": jid})
+
+
+def taken_along() -> Callable[[], None]:
+    """Language and time zone of this thread, to be activated in another one by what is returned.
+
+    Django keeps them for one thread, so what middleware activates in a helper would not reach its coroutine.
+    """
+    language: Any = translation.get_language()  # `None` where translation is off
+    zone = timezone.get_current_timezone()
+
+    def activate() -> None:
+        if translation.get_language() != language:
+            if language is None:
+                translation.deactivate_all()
+            else:
+                translation.activate(language)
+        if timezone.get_current_timezone() != zone:
+            timezone.activate(zone)
+
+    return activate
 
 
 def thread_ends() -> None:

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django_cogworker import checks
 from django_cogworker.conf import Config, get_config, is_debug, use_config
 from django_cogworker.exceptions import CogworkerError
-from django_cogworker.management.logs import set_up_logging
+from django_cogworker.management.logs import FORMATS, set_up_logging
 from django_cogworker.parsers import parse_queue_names, parse_queues
 from django_cogworker.store.store import get_store
 from django_cogworker.worker.health_door import HealthDoor
@@ -69,6 +69,12 @@ class Command(BaseCommand):
             "Default: COGWORKER_ASYNC_QUEUES.",
         )
         parser.add_argument("--logfile", type=Path, metavar="FILE", help="Append the log to FILE.")
+        parser.add_argument(
+            "--log-format",
+            choices=FORMATS,
+            default="text",
+            help="How lines of the log look: for people, or one JSON object a line.",
+        )
         parser.add_argument(
             "--burst", action="store_true", help="Stop as soon as no job is waiting or due."
         )
@@ -124,7 +130,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         hold_lifeline()
-        set_up_logging(options["verbosity"], options["logfile"], self.stderr)
+        set_up_logging(options["verbosity"], options["logfile"], options["log_format"], self.stderr)
         try:
             config = self._config(options)
             limits = _limits(options)
