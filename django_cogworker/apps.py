@@ -5,6 +5,7 @@ jobs.
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -40,7 +41,9 @@ class CogworkerConfig(AppConfig):
         for mode in ("fake", "inline"):
             path = f"django_cogworker.testing.{mode}.the_transport"
             transport.register_transport(mode, partial(_call, path))
+        checks.register(own_checks.check_mail, own_checks.TAG)
         features.load()
+        import_module("django_cogworker.mail.job")  # its job must be known wherever jobs run
         registry.autodiscover()
         if conf.wants_worker_in_runserver():
             from django_cogworker.management import beside

@@ -66,6 +66,21 @@ def check_middleware(
     return found
 
 
+def check_mail(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Mails that jobs are made of can be sent by those jobs."""
+    from django_cogworker.mail.job import SendEmail, check_sender
+
+    config = _config()
+    if config is None:
+        return []
+    try:
+        SendEmail.set(**config.email_options)
+        check_sender(config.email_backend)
+    except ConfigurationError as error:
+        return [Error(str(error), id="django_cogworker.E105")]
+    return []
+
+
 def check_redis(
     app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:

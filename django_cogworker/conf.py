@@ -24,7 +24,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from django_cogworker.exceptions import ConfigurationError
-from django_cogworker.mappings import parse_context
+from django_cogworker.mappings import parse_context, parse_dotted_path, parse_job_options
 from django_cogworker.parsers import (
     HistoryKept,
     Parser,
@@ -78,6 +78,8 @@ class Config:
     sensitive_arguments: tuple[str, ...]
     argument_modules: tuple[str, ...]
     context: Mapping[str, Any]
+    email_backend: str
+    email_options: Mapping[str, Any]
     unique_lock_ttl: float
     embedded_dir: Path | None
     embedded_binary: Path | None
@@ -146,6 +148,7 @@ class Setting:
 
 
 DAY = 86_400
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("redis", _redis_default, parse_redis, "E001"),
@@ -168,6 +171,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("sensitive_arguments", ("password", "secret", "token"), parse_names, "E018"),
     Setting("argument_modules", (), parse_modules, "E060"),
     Setting("context", dict, parse_context, "E061"),
+    Setting("email_backend", SMTP, parse_dotted_path, "E062"),
+    Setting("email_options", dict, parse_job_options, "E063"),
     Setting("unique_lock_ttl", DAY, parse_seconds, "E022"),
     Setting("embedded_dir", _embedded_dir_default, parse_path, "E019"),
     Setting("embedded_binary", None, parse_path, "E020"),

@@ -21,3 +21,16 @@ def parse_context(value: Any) -> Mapping[str, Any]:
         if not (isinstance(each, bool) if name in BUILT_IN_CONTEXT else is_path):
             raise ValueError(f"{allowed} (not {each!r} for {name!r})")
     return dict(value)
+
+
+def parse_job_options(value: Any) -> Mapping[str, Any]:
+    """The shape alone; what an option may be is known by who declared it."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ValueError("a dict of options of a job, such as {'queue': 'mail', 'retry': 5}")
+    return dict(value)
+
+
+def parse_dotted_path(value: Any) -> str:
+    if not isinstance(value, str) or "." not in value:
+        raise ValueError("a dotted path, such as 'shop.mail.EmailBackend'")
+    return value

@@ -131,6 +131,11 @@ def real_transport() -> Transport:
     return _redis
 
 
+def is_test_mode() -> bool:
+    """Whether jobs go to a test mode, and not to Redis."""
+    return current_transport() is not _redis
+
+
 def push_override(transport: Transport) -> None:
     """Put a transport in force for the whole process until `pop_override`."""
     _overrides.append(transport)

@@ -1,4 +1,4 @@
-"""What a project has of its own as arguments."""
+"""What a project has of its own as arguments, and mails."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import enum
 from typing import assert_type
 
 from django_cogworker import Job
+from django_cogworker.mail import SendEmail
 from django_cogworker.payload.references import ModelReference
 
 
@@ -35,3 +36,4 @@ def ship() -> None:
 
 
 assert_type(ModelReference("shop.Order", 42).db, str)
+SendEmail.set(queue="mail", priority=5)
