@@ -98,7 +98,7 @@ class Interruptible:
                 self._thread = _OVER
                 if self._reason is not None:
                     with _lock:
-                        _raise_in(threading.get_ident(), None)
+                        _take_back()
                 _running.pop(id(self), None)
                 return
             except (JobTimeout, JobCancelled):
@@ -111,7 +111,8 @@ class Interruptible:
         if self._thread != _NOT_YET:
             with _lock:
                 self._thread = _IS_TASK
-                _raise_in(threading.get_ident(), None)
+                if self._reason is not None:
+                    _take_back()
         return self._awaited(coroutine)
 
     async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -202,6 +203,24 @@ def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
     """Have an exception raised in that thread; with `None` take back one that has not landed yet."""
     wanted = None if kind is None else ctypes.py_object(kind)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), wanted)
+
+
+class _Nothing(BaseException):
+    """Raised to be caught at once."""
+
+
+def _take_back() -> None:
+    """Take back what has not landed in this thread. Only where there is something: Python 3.11 keeps an interpreter
+    that was asked for nothing waiting for it, and a debugger or coverage hangs at its next call. So there one that
+    lands at once takes the place.
+    """
+    if sys.version_info >= (3, 12):
+        _raise_in(threading.get_ident(), None)
+        return
+    with contextlib.suppress(_Nothing):
+        _raise_in(threading.get_ident(), _Nothing)
+        while True:
+            pass
 
 
 def _uncancel() -> None:
