@@ -49,12 +49,19 @@ class Pending:
         "jobs",
         "number",
         "thread",
+        "transport",
     )
 
     def __init__(
-        self, jobs: Sequence[Outgoing], push: Callable[[Sequence[Outgoing]], None], any_alias: bool
+        self,
+        jobs: Sequence[Outgoing],
+        push: Callable[[Sequence[Outgoing]], None],
+        any_alias: bool,
+        transport: object,
     ) -> None:
         self.jobs = list(jobs)
+        #: The one in force when they were enqueued: a test mode looks at its own alone.
+        self.transport = transport
         self.number = next(_numbers)
         self.thread = threading.get_ident()
         self._push = push
@@ -66,6 +73,11 @@ class Pending:
         for alias in aliases:
             self._aliases.add(alias)
             transaction.on_commit(_Committed(self, alias), using=alias)
+
+    def deliver(self, job: Outgoing) -> None:
+        """Push one of the jobs now, as if all had committed: a test runs it."""
+        self.jobs.remove(job)
+        self._push([job])
 
     def committed(self, alias: str) -> None:
         self._aliases.discard(alias)
@@ -124,22 +136,25 @@ def defer(
     push: Callable[[Sequence[Outgoing]], None],
     *,
     any_alias: bool,
+    transport: object = None,
 ) -> None:
     """Hand `jobs` to `push` once `aliases` have committed. `push` must not raise."""
-    pending = Pending(jobs, push, any_alias)
+    pending = Pending(jobs, push, any_alias, transport)
     with _waiting_lock:
         _waiting.add(pending)
     pending.wait_for(aliases)
 
 
-def waiting() -> list[Pending]:
-    """What waits in this thread, oldest first; asked from a coroutine, what waits in any thread.
+def waiting(transport: object) -> list[Pending]:
+    """What waits for that transport in this thread, oldest first; asked from a coroutine, what waits in
+    any thread.
 
     The synchronous code of a coroutine, and so its transactions, run in another thread than itself.
     """
     thread = None if _in_coroutine() else threading.get_ident()
     with _waiting_lock:
-        found = [each for each in _waiting if thread is None or each.thread == thread]
+        found = [each for each in _waiting if thread in (None, each.thread)]
+    found = [each for each in found if each.transport is transport]
     return sorted(found, key=lambda each: each.number)
 
 

@@ -188,10 +188,11 @@ def _hand_over(jobs: Sequence[Outgoing], on_commit: OnCommit) -> Sequence[Refusa
     wish = get_config().enqueue_on_commit if on_commit is None else on_commit
     aliases = commit.aliases_to_wait_for(wish)
     if aliases:
-        if not current_transport().waits_for_commit:
+        transport = current_transport()
+        if not transport.waits_for_commit:
             _push_now(jobs)
             return [None] * len(jobs)
-        commit.defer(jobs, aliases, _push_after_commit, any_alias=wish is True)
+        commit.defer(jobs, aliases, _push_after_commit, any_alias=wish is True, transport=transport)
         return [None] * len(jobs)
     return _push_now(jobs)
 

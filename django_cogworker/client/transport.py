@@ -11,10 +11,11 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Unpack, cast
 
 import redis
 
+from django_cogworker.client.draining import Draining
 from django_cogworker.client.lanes import lanes
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import PushError, TestModeError
@@ -45,7 +46,7 @@ class CollectingTransport(Transport, Protocol):
     def jobs(self, name: str | None = None) -> list[dict[str, Any]]: ...
     def clear(self, name: str | None = None) -> None: ...
     def perform_one(self, name: str | None = None) -> Any: ...
-    def drain(self, name: str | None = None) -> int: ...
+    def drain(self, name: str | None = None, **how: Unpack[Draining]) -> int: ...
     def discard(self, jid: str) -> dict[str, Any] | None: ...
 
 

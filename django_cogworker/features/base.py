@@ -107,6 +107,18 @@ class Worker(Protocol):
         ...
 
 
+class Clockwork(Protocol):
+    """What a feature enqueues by the clock, as the test modes drive it: with their time, without Redis."""
+
+    def next_after(self, now: float) -> float | None:
+        """When there may be something to push again; `None` for never."""
+        ...
+
+    def push_due(self, now: float, *, watched: bool) -> None:
+        """Push what is due. `watched`: a worker saw all the time since the last call pass."""
+        ...
+
+
 class Feature:
     """Base of features."""
 
@@ -118,6 +130,8 @@ class Feature:
     #: The feature concerns those jobs alone whose payload, as fetched, has one of these fields; none of them named:
     #: all jobs. A worker does not ask it about others when they start, run and end.
     concerns: ClassVar[frozenset[str]] = frozenset()
+    #: `admit` answers by the payload and the clock alone, without Redis, so the test modes ask it too.
+    admits_alone: ClassVar[bool] = False
     listeners: ClassVar[tuple[Listener, ...]] = ()
 
     def pushed(self, payload: dict[str, Any]) -> PushParts | None:
@@ -203,6 +217,12 @@ class Feature:
     def removed(self, payload: dict[str, Any]) -> tuple[Effect, ...]:
         """Effects for the step that deletes this job, which waits, by somebody's wish."""
         return ()
+
+    def clockwork(self, now: float, names: Sequence[str] | None) -> Clockwork | None:
+        """What this feature enqueues by the clock, for a test whose clock begins now: all of it, or what has these
+        names.
+        """
+        return None
 
     def counters(self) -> dict[str, int]:
         """Numbers for `cogworker stats`, by the names under which they are shown. May ask Redis."""

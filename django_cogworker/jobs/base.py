@@ -17,6 +17,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
+from asgiref.sync import sync_to_async
+
+from django_cogworker.client.draining import Draining
 from django_cogworker.client.transport import collecting_transport
 from django_cogworker.exceptions import ConfigurationError, NoJobContext
 from django_cogworker.jobs import registry
@@ -311,11 +314,21 @@ class Job:
         return collecting_transport("perform_one").perform_one(cls.job_name)
 
     @classmethod
-    def drain(cls) -> int:
-        """Run the collected jobs of this class until none is left; how many ran. Raises
-        `TestModeError` outside fake mode.
+    def drain(cls, **how: Unpack[Draining]) -> int:
+        """Run the collected jobs of this class until none is left; how many ran. For `how` see
+        `Draining`. Raises `TestModeError` outside fake mode.
         """
-        return collecting_transport("drain").drain(cls.job_name)
+        return collecting_transport("drain").drain(cls.job_name, **how)
+
+    @classmethod
+    async def aperform_one(cls) -> Any:
+        """`perform_one` for coroutines; the job runs in the thread for synchronous code."""
+        return await sync_to_async(cls.perform_one)()
+
+    @classmethod
+    async def adrain(cls, **how: Unpack[Draining]) -> int:
+        """`drain` for coroutines; the jobs run in the thread for synchronous code."""
+        return await sync_to_async(cls.drain)(**how)
 
     # Inside the package.
 

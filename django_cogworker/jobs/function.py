@@ -13,6 +13,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
+from asgiref.sync import sync_to_async
+
+from django_cogworker.client.draining import Draining
 from django_cogworker.client.transport import collecting_transport
 from django_cogworker.exceptions import ConfigurationError
 from django_cogworker.jobs import registry
@@ -79,9 +82,17 @@ class FunctionJob(Call[P], Generic[P, R]):
         """Run the oldest collected job. Raises `EmptyQueueError` where there is none."""
         return collecting_transport("perform_one").perform_one(self.job_name)
 
-    def drain(self) -> int:
-        """Run the collected jobs until none is left; how many ran."""
-        return collecting_transport("drain").drain(self.job_name)
+    def drain(self, **how: Unpack[Draining]) -> int:
+        """Run the collected jobs until none is left; how many ran. For `how` see `Draining`."""
+        return collecting_transport("drain").drain(self.job_name, **how)
+
+    async def aperform_one(self) -> Any:
+        """`perform_one` for coroutines."""
+        return await sync_to_async(self.perform_one)()
+
+    async def adrain(self, **how: Unpack[Draining]) -> int:
+        """`drain` for coroutines."""
+        return await sync_to_async(self.drain)(**how)
 
     def __repr__(self) -> str:
         return f"<job {self.job_name}>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import time
 
+from django_cogworker import clock
 from django_cogworker.exceptions import ArgumentError
 from django_cogworker.payload.job import LAST_MOMENT
 
@@ -19,9 +19,9 @@ FIRST_MOMENT = 1_000_000_000
 def due_after(delay: Delay) -> float:
     """Epoch seconds for a delay in seconds or as a `timedelta`."""
     if isinstance(delay, dt.timedelta):
-        return _checked(time.time() + delay.total_seconds(), delay)
+        return _checked(clock.now() + delay.total_seconds(), delay)
     seconds = _number(delay, "a delay is a number of seconds or a timedelta")
-    return _checked(seconds if seconds >= FIRST_MOMENT else time.time() + seconds, delay)
+    return _checked(seconds if seconds >= FIRST_MOMENT else clock.now() + seconds, delay)
 
 
 def due_at(moment: Moment) -> float:

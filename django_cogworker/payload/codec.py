@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
+from django_cogworker import clock
 from django_cogworker.exceptions import (
     InvalidPayload,
     UnencodableArgument,
@@ -73,7 +73,7 @@ def _path_to_culprit(value: Any, depth: int = 0) -> str:
 
 def stamp(encoded: bytes, now: float | None = None) -> bytes:
     """The encoded job with `enqueued_at` set to now."""
-    return b'%b,"enqueued_at":%.6f}' % (encoded[:-1], time.time() if now is None else now)
+    return b'%b,"enqueued_at":%.6f}' % (encoded[:-1], clock.now() if now is None else now)
 
 
 def decode_on(queue: str, raw: bytes) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from django_cogworker import clock
 from django_cogworker.conf import Config
 from django_cogworker.exceptions import InvalidPayload, PayloadTooLarge
 from django_cogworker.parsers import check_queue_name
@@ -98,7 +98,7 @@ def build(
     payload.update(fields)
     payload["v"] = FORMAT
     payload["jid"] = new_jid()
-    payload["created_at"] = round(time.time(), 6)
+    payload["created_at"] = round(clock.now(), 6)
     if at is not None:
         payload["at"] = at
     return payload
@@ -135,7 +135,7 @@ def normalise(given: Mapping[str, Any]) -> dict[str, Any]:
     if payload.get("jid") is None:
         payload["jid"] = new_jid()
     payload["v"] = FORMAT
-    payload.setdefault("created_at", round(time.time(), 6))
+    payload.setdefault("created_at", round(clock.now(), 6))
     _check_fields(payload)
     return payload
 

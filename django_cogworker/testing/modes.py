@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Unpack, cast
 
+from asgiref.sync import sync_to_async
+
+from django_cogworker.client.draining import Chaos, Draining
 from django_cogworker.client.transport import (
     Transport,
     collecting_transport,
@@ -13,7 +17,10 @@ from django_cogworker.client.transport import (
     real_transport,
 )
 from django_cogworker.testing.fake import FakeTransport
+from django_cogworker.testing.frozen import Follow, FrozenClock, freeze
 from django_cogworker.testing.inline import InlineTransport
+from django_cogworker.testing.moments import Moment, Zone
+from django_cogworker.testing.toolkit import Jobs
 
 
 @contextmanager
@@ -31,6 +38,13 @@ def fake() -> Iterator[FakeTransport]:
     transport = FakeTransport()
     with _in_force(transport):
         yield transport
+
+
+@contextmanager
+def collect() -> Iterator[Jobs]:
+    """`fake()`, with the whole toolkit: see `Jobs`."""
+    with fake() as transport:
+        yield Jobs(transport)
 
 
 @contextmanager
@@ -52,8 +66,28 @@ def clear_all() -> None:
     collecting_transport("clear_all").clear()
 
 
-def drain_all() -> int:
-    """Run all collected jobs, oldest first, until none is left; how many ran. Raises
-    `TestModeError` outside fake mode.
+def drain_all(**how: Unpack[Draining]) -> int:
+    """Run all collected jobs, oldest first, until none is left; how many ran. For `how` see
+    `Draining`. Raises `TestModeError` outside fake mode.
     """
-    return collecting_transport("drain_all").drain()
+    return collecting_transport("drain_all").drain(**how)
+
+
+async def adrain_all(**how: Unpack[Draining]) -> int:
+    """`drain_all` for coroutines; the jobs run in the thread for synchronous code."""
+    return await sync_to_async(drain_all)(**how)
+
+
+def frozen(
+    moment: Moment | None = None,
+    *,
+    tz: Zone = None,
+    periodic: bool | Sequence[str] = True,
+    follow: Follow | None = None,
+    **chaos: Unpack[Chaos],
+) -> AbstractContextManager[FrozenClock]:
+    """Freeze the time of the jobs that are collected now: see `Jobs.frozen`. Raises `TestModeError`
+    outside fake mode.
+    """
+    transport = cast(FakeTransport, collecting_transport("frozen"))
+    return freeze(transport, moment, tz=tz, periodic=periodic, follow=follow, **chaos)

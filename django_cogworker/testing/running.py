@@ -1,17 +1,18 @@
-"""Runs a job in the caller: through the server middleware, with nothing around it that a test does
-not expect.
+"""Runs jobs in the caller: through the server middleware, with nothing around it that a test does not expect.
 
 The caller's database connections, language and time zone stay as they were.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.utils import timezone, translation
 
 from django_cogworker.conf import PerConfig
 from django_cogworker.jobs import registry
+from django_cogworker.jobs.definition import Definition
 from django_cogworker.payload.codec import check_format, decode
 from django_cogworker.worker.chain import build_server_chain
 from django_cogworker.worker.runner import Runner
@@ -23,9 +24,17 @@ def run_here(encoded: bytes) -> Any:
     """Run the job; its return value. What it raises reaches the caller."""
     payload = decode(encoded)
     check_format(payload)
-    definition = registry.find(payload["class"])
+    return run(registry.find(payload["class"]), payload)
+
+
+def run(
+    definition: Definition,
+    payload: dict[str, Any],
+    failed: Callable[[BaseException], None] | None = None,
+) -> Any:
+    """Run it. `failed` hears what `perform` raised before any middleware does."""
     with (
         translation.override(translation.get_language()),
         timezone.override(timezone.get_current_timezone()),
     ):
-        return _runner().run(definition, payload)
+        return _runner().run(definition, payload, failed)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from django_cogworker import clock
 from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
 from django_cogworker.features.asking import failure_fields
 from django_cogworker.jobs.options import retries_allowed
@@ -179,7 +180,7 @@ class FailureSettler:
         """The settlement, the decision as carried out, and the payload as it will be stored. Never
         raises.
         """
-        now = time.time()
+        now = clock.now()
         record = dict(payload)
         try:
             add_failure(record, error, now)

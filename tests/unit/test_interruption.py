@@ -72,8 +72,13 @@ def test_a_debugger_works_after_a_coroutine_and_after_an_interruption():
     assert run.run(lambda: asyncio.run(run.awaiting(coroutine()))) == 1
     assert traced() == ["count_to"]
     run = context()
+
+    def interrupts_itself() -> None:
+        run.interrupt(JobTimeout, "late")
+        loop_for_ever()
+
     with pytest.raises(JobTimeout):
-        run.run(lambda: run.interrupt(JobTimeout, "late") and loop_for_ever())
+        run.run(interrupts_itself)
     assert traced() == ["count_to"]
 
 

@@ -69,8 +69,13 @@ def test_a_time_out_leaves_the_transaction_of_a_test_alone(journal):
     assert connection.in_atomic_block
 
 
-def test_an_expired_job_runs_in_the_test_modes(journal):
+def test_in_fake_mode_an_expired_job_is_dropped_inline_it_runs(journal):
+    late = {"class": Append.job_name, "args": ["late"], "expires_at": 1}
     with fake() as transport:
-        push({"class": Append.job_name, "args": ["late"], "expires_at": 1})
-        assert transport.drain() == 1
+        push(late)
+        assert transport.drain() == 0
+        assert transport.jobs() == []
+    assert journal.lines() == []
+    with inline():
+        push(late)
     assert journal.lines() == ["late"]

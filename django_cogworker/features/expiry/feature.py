@@ -13,6 +13,7 @@ from typing import Any
 import redis
 from django.utils.translation import gettext as _
 
+from django_cogworker import clock
 from django_cogworker.features.base import Feature, Reason, Refused, Run
 from django_cogworker.features.durations import seconds_or_none
 from django_cogworker.features.moments import moment
@@ -39,13 +40,14 @@ def _lateness(payload: dict[str, Any]) -> float:
     expires_at = payload.get("expires_at")
     if isinstance(expires_at, bool) or not isinstance(expires_at, (int, float)):
         return -1.0
-    return time.time() - float(expires_at)
+    return clock.now() - float(expires_at)
 
 
 class Expiry(Feature):
     name = "expiry"
     options = (Option("expires_in", None, seconds_or_none, stamp=_stamp),)
     concerns = frozenset({"expires_at"})
+    admits_alone = True
 
     def admit(self, payload: dict[str, Any]) -> Refused | None:
         late = _lateness(payload)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -21,10 +21,11 @@ import redis
 from django.core import checks
 
 from django_cogworker.client.hooks import PushParts
-from django_cogworker.features.base import Feature, Refused, Run, Worker
+from django_cogworker.features.base import Clockwork, Feature, Refused, Run, Worker
 from django_cogworker.features.periodic import entries
 from django_cogworker.features.periodic.checks import check_entries
 from django_cogworker.features.periodic.records import LAST_TTL, Records, running_ttl, waiting_ttl
+from django_cogworker.features.periodic.slots import Slots
 from django_cogworker.features.periodic.state import claiming
 from django_cogworker.features.periodic.ticker import Ticker
 from django_cogworker.jobs.context import JobContext
@@ -60,6 +61,10 @@ class Periodic(Feature):
 
     def tick(self) -> None:
         self._ticker.tick()
+
+    def clockwork(self, now: float, names: Sequence[str] | None) -> Clockwork:
+        wanted = entries.all_entries() if names is None else map(entries.find, names)
+        return Slots(tuple(wanted), now)
 
     def watch(self, context: JobContext) -> Callable[[], None] | None:
         """Notes that this process has a lock to extend."""

@@ -24,15 +24,15 @@ from typing import Any
 
 import redis
 
-from django_cogworker import client
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import CogworkerError, PushError
 from django_cogworker.features.periodic import entries
 from django_cogworker.features.periodic.clock import Clock
 from django_cogworker.features.periodic.entry import Entry
 from django_cogworker.features.periodic.missed import BLOCKED, UNUSABLE, Plan, plan, skipped
+from django_cogworker.features.periodic.pushing import push_slot
 from django_cogworker.features.periodic.records import Records, running_ttl, slot_in
-from django_cogworker.features.periodic.state import Claim, State, claiming
+from django_cogworker.features.periodic.state import State
 from django_cogworker.store.errors import is_unavailable
 from django_cogworker.store.scripted import text
 
@@ -239,14 +239,7 @@ class Ticker:
         """Push the job of a slot, with lines about those left out before it. False where it is blocked
         and later slots have to wait.
         """
-        payload = {**entry.payload(), "periodic": entry.name, "slot": slot}
-        if entry.unique_run:
-            payload["periodic_lock"] = True
-        token = claiming.set(Claim(entry, lines))
-        try:
-            jid = client.enqueue(payload, on_commit=False)
-        finally:
-            claiming.reset(token)
+        jid = push_slot(entry, slot, lines)
         if jid is not None:
             self._tell(entry, lines)
             logger.info("%s: slot %d is enqueued as %s.", entry, slot, jid, extra={"jid": jid})

@@ -8,12 +8,12 @@ the log says so.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
 import redis
 
+from django_cogworker import clock
 from django_cogworker.client.hooks import PushParts
 from django_cogworker.features.base import Feature, Place, Run, Worker
 from django_cogworker.features.status import modes, record, results
@@ -100,7 +100,7 @@ class StatusFeature(Feature):
         if not record.is_tracked(payload):
             return None
         due = payload.get("at")
-        wait = None if due is None else max(0.0, due - time.time())
+        wait = None if due is None else max(0.0, due - clock.now())
         state = "queued" if wait is None else "scheduled"
         board = modes.board()
         if board is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from django_cogworker import clock
 from django_cogworker.client.transport import Transport, current_transport, real_transport
 from django_cogworker.features.status import results
 from django_cogworker.payload.failure import error_name, error_text
@@ -43,7 +43,7 @@ class Board:
             fields = {**fields, "keeps": "1"}
         with self._lock:
             own = self._jobs.setdefault(payload["jid"], {})
-            own.update(fields, updated=f"{time.time():.6f}")
+            own.update(fields, updated=f"{clock.now():.6f}")
 
     def run(self, payload: Mapping[str, Any], perform: Callable[[], Any]) -> Any:
         """Run the job, whose error reaches the caller: there are no retries here."""

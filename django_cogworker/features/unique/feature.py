@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 
+from django_cogworker import clock
 from django_cogworker.client.hooks import PushParts
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import DuplicateJob, InvalidPayload
@@ -99,7 +100,7 @@ class Unique(Feature):
         lock = _lock(payload)
         if lock is None or not lock.held_by_push:
             return None
-        wait = max(0.0, payload.get("at", 0.0) - time.time())
+        wait = max(0.0, payload.get("at", 0.0) - clock.now())
         guard = lock.guard(wait, takes=payload.get("on_conflict") == "replace")
         return PushParts((guard,), (lock.listed(wait),))
 
