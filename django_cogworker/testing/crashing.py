@@ -19,13 +19,22 @@ from pathlib import Path
 from types import CodeType, CoroutineType, FrameType
 from typing import Any
 
+import asgiref
+import django
+
 from django_cogworker.jobs.context import JobContext
 from django_cogworker.jobs.definition import Definition
 
-_LIBRARIES = tuple(
-    sysconfig.get_path(each) + os.sep for each in ("stdlib", "platstdlib", "purelib", "platlib")
+#: Never interrupted, wherever they lie: a database connection that was left in the midst of something is of no more
+#: use, and it is this process that goes on with it.
+_LIBRARIES = (
+    sysconfig.get_path("stdlib") + os.sep,
+    sysconfig.get_path("platstdlib") + os.sep,
+    *(os.path.dirname(each.__file__) + os.sep for each in (django, asgiref)),
+    str(Path(__file__).resolve().parents[1]) + os.sep,
 )
-_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
+#: Folders of installed packages, of whatever environment.
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 class WorkerKilled(BaseException):
@@ -92,7 +101,9 @@ class Bomb:
         name = code.co_filename
         if name.startswith("<"):
             return False
-        return name.startswith(self._home) or not name.startswith((*_LIBRARIES, _OURS))
+        if name.startswith(self._home):
+            return True
+        return not name.startswith(_LIBRARIES) and not any(each in name for each in _INSTALLED)
 
     def _is_below_root(self, frame: FrameType | None) -> bool:
         if self._root is None:

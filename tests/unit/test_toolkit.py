@@ -7,10 +7,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import os
 import unittest
 from collections.abc import Iterator
 from typing import Any
 
+import django
 import pytest
 from django.contrib.auth.models import Group
 from django.db import transaction
@@ -321,6 +323,20 @@ def test_it_dies_everywhere(jobs):
     assert jobs.drain(crash="everywhere") == 1
     one, two, three = "a 1", "a 2", "a 3"
     assert done == [one, one, one, two, one, two, three, one, two, three]
+
+
+def test_no_library_is_left_in_the_midst_of_something(jobs):
+    """Wherever it is installed."""
+    places = [os.path.dirname(django.__file__), "/elsewhere/lib/python3/site-packages"]
+    for place in places:
+        done.clear()
+        library: dict[str, Any] = {"done": done}
+        code = "def call():\n  done.append(1)\n  done.append(2)\n  done.append(3)\n"
+        exec(compile(code, os.path.join(place, "of_others.py"), "exec"), library)
+        Calls.what = library["call"]
+        Calls.perform_async()
+        jobs.drain(crash="everywhere")
+        assert done == [1, 2, 3] * 2
 
 
 @pytest.mark.parametrize("way", ["drain", "adrain"])
