@@ -119,7 +119,7 @@ class Nightly(Job, retry=0):
 
 class Slow(Job):
     def perform(self) -> None:
-        done.append("slow")
+        done.append(("slow", self.payload["slot"]))
         if self.attempt == 1:
             raise ValueError("first")
 
@@ -448,6 +448,8 @@ def test_a_slot_waits_for_the_run_before_it_for_a_while_then_it_is_skipped(jobs)
     # The retry of 10:01 ends at 10:02:40: its neighbour of 10:02 was given up at 10:02:15.
     assert [f"{each.at:%H:%M:%S}" for each in ran] == ["10:01:00", "10:02:40", "10:03:00"]
     assert [each.attempt for each in ran] == [1, 2, 1]
+    begin = int(at(f"{DAY} 10:00").timestamp())
+    assert [slot - begin for _, slot in done] == [60, 60, 180]
 
 
 def test_periodic_jobs_keep_the_order_of_all(jobs):

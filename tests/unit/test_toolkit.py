@@ -15,7 +15,7 @@ from typing import Any
 import django
 import pytest
 from django.contrib.auth.models import Group
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import SimpleTestCase, TestCase, TransactionTestCase, override_settings
 
 from django_cogworker import Job, job
@@ -425,6 +425,7 @@ class TestRows(TransactionTestCase):
             jobs.drain(crash="everywhere")
         # Pairs or nothing, whatever line the worker died at.
         assert all(count % 2 == 0 for count in seen)
+        assert not connection.in_atomic_block
         assert len(seen) > 4
 
     def test_an_idempotent_job_is_proved(self):
@@ -521,19 +522,22 @@ class _Sample(CogworkerTestCase, TestCase):
 class _Plain(CogworkerTestCase, unittest.TestCase):
     __test__ = False
 
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        Mail.perform_async("of the class")
+
     def test(self) -> None:
         Mail.perform_async(1)
         self.drain()
 
 
-class _Simple(CogworkerTestCase, SimpleTestCase):
-    __test__ = False
-    test = _Plain.test
+class _Simple(_Plain, SimpleTestCase):
+    pass
 
 
-class _Transactions(CogworkerTestCase, TransactionTestCase):
-    __test__ = False
-    test = _Plain.test
+class _Transactions(_Plain, TransactionTestCase):
+    pass
 
 
 def run(case: type[unittest.TestCase]) -> unittest.TestResult:
