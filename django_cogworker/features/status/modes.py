@@ -9,11 +9,13 @@ from weakref import WeakKeyDictionary
 
 from django_cogworker import clock
 from django_cogworker.client.transport import Transport, current_transport, real_transport
-from django_cogworker.features.status import results
+from django_cogworker.features.status import record, results
 from django_cogworker.payload.failure import error_name, error_text
 
 #: So many jobs are remembered; the oldest are forgotten first.
 REMEMBERED = 10_000
+#: Who runs jobs here, where otherwise a worker's identity stands.
+HERE = "test"
 #: The states that the push writes, which is before it is known whether it is refused.
 WAITING = ("queued", "scheduled")
 
@@ -47,7 +49,8 @@ class Board:
 
     def run(self, payload: Mapping[str, Any], perform: Callable[[], Any]) -> Any:
         """Run the job, whose error reaches the caller: there are no retries here."""
-        self.write(payload, {"state": "working"})
+        start = record.start_of(payload, HERE, time.time())
+        self.write(payload, {"state": "working", **start})
         try:
             result = perform()
         except BaseException as error:
@@ -56,6 +59,15 @@ class Board:
             raise
         self.write(payload, {"state": "complete", "pct": "100", **results.kept(payload, result)})
         return result
+
+    def jids(self) -> list[str]:
+        """Of all jobs that it remembers, oldest first."""
+        with self._lock:
+            return list(self._jobs)
+
+    def forget(self, jid: str) -> None:
+        with self._lock:
+            self._jobs.pop(jid, None)
 
     def of(self, jid: str) -> dict[str, str]:
         """The fields; none of a job that is said to wait and does not: its push was refused, or it was forgotten."""

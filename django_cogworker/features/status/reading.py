@@ -14,6 +14,14 @@ from django_cogworker.store.store import get_store
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """A run began: when (epoch seconds), in which worker."""
+
+    at: float
+    worker: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class JobStatus:
     """What is known of a tracked job.
 
@@ -34,6 +42,8 @@ class JobStatus:
     message: str = ""
     error_class: str = ""
     error_message: str = ""
+    #: Each start of it that is known, the first one first.
+    starts: tuple[Start, ...] = ()
     #: What the job stored by `self.store()`.
     stored: dict[str, Any] = dataclasses.field(default_factory=dict)
     #: Whether the return value is kept for those who ask.
@@ -82,12 +92,23 @@ def of_fields(jid: str, fields: Mapping[str, str]) -> JobStatus:
         fields.get("message", ""),
         fields.get("error_class", ""),
         fields.get("error_message", ""),
+        _starts(fields),
         own,
         fields.get("keeps") == "1",
         fields.get("result", ""),
         fields.get("result_error", ""),
         fields.get("facts", ""),
     )
+
+
+def _starts(fields: Mapping[str, str]) -> tuple[Start, ...]:
+    found = []
+    for name, text in fields.items():
+        order = name.removeprefix(record.START)
+        if order != name and order.isdigit():
+            at, _, worker = text.partition(" ")
+            found.append((int(order), Start(_number(at) or 0.0, worker)))
+    return tuple(start for _, start in sorted(found, key=lambda each: each[0]))
 
 
 def payload_of(status: JobStatus) -> dict[str, Any]:

@@ -27,6 +27,9 @@ PATIENCE = 86_400
 #: Begins the names of the fields that the job itself stores.
 OWN = "own:"
 
+#: Begins the names of the fields that tell of each start; the order of the run follows.
+START = "run:"
+
 #: States of a job that has not ended; all others are ends, whatever a feature refused the job with.
 ALIVE = frozenset({"queued", "scheduled", "working", "retrying"})
 
@@ -71,6 +74,16 @@ def order_of(payload: Mapping[str, Any], place: int) -> int:
         _whole(payload.get(each)) for each in ("orphanings", "host_restarts", "interruptions")
     )
     return (min(failures(dict(payload)), 10**6) * 10_000 + breaks) * 4 + place
+
+
+def start_of(payload: Mapping[str, Any], worker: str, now: float) -> dict[str, str]:
+    """The field that tells of this start: when, and in which worker. Written twice it is there once."""
+    return {f"{START}{order_of(payload, _WORKS)}": f"{now:.6f} {worker}"}
+
+
+def is_first_run(payload: Mapping[str, Any]) -> bool:
+    """Whether this job, which starts now, has never started before."""
+    return order_of(payload, _WAITS) == _WAITS
 
 
 def _known(payload: Mapping[str, Any]) -> dict[str, str]:
@@ -170,9 +183,11 @@ def ended(
 
 def begun(payload: Mapping[str, Any], worker: str) -> Effect:
     """The effect for a start: refused where a newer word is there."""
+    now = time.time()
     fields = {
         "state": "working",
-        "updated": f"{time.time():.6f}",
+        "updated": f"{now:.6f}",
+        **start_of(payload, worker, now),
         "due": "",
         "worker": worker,
         "pct": "",
