@@ -20,6 +20,8 @@ class PushParts:
 
     guards: tuple[Guard, ...] = ()
     effects: tuple[Effect, ...] = ()
+    #: Called in this process once the job has been taken, after the commit that it waited for.
+    taken: Callable[[], None] | None = None
 
 
 PushHook = Callable[[dict[str, Any]], PushParts | None]

@@ -157,6 +157,7 @@ def _innermost(delivery: _Delivery, payload: dict[str, Any]) -> str | None:
         if parts is not None:
             job.guards += parts.guards
             job.effects += parts.effects
+            job.taken = parts.taken or job.taken
     if delivery.collected is not None:
         delivery.collected.append(job)
         return job.jid
@@ -212,6 +213,9 @@ def _push_now(jobs: Sequence[Outgoing]) -> Sequence[Refusal | None]:
         if job.at is None:
             job.payload = stamp(job.payload)
     verdicts = current_transport().push(jobs)
+    for job, refusal in zip(jobs, verdicts, strict=True):
+        if job.taken is not None and refusal is None:
+            job.taken()
     if job_enqueued.receivers:
         for job, refusal in zip(jobs, verdicts, strict=True):
             if refusal is None:

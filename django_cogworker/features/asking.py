@@ -95,6 +95,28 @@ class Notes:
         return effects
 
 
+class Audience:
+    """The features that want to know of the end of a run."""
+
+    def __init__(self) -> None:
+        self._hooks: list[Callable[[Run], None]] = registry.taking_part("over")
+        self._plain = list(filter(registry.concerns_all, self._hooks))
+
+    def hears(self, *, plain: bool) -> bool:
+        return bool(self._plain if plain else self._hooks)
+
+    def tell(self, run: Run, *, plain: bool = False) -> None:
+        """Never raises."""
+        for hook in self._plain if plain else self._hooks:
+            try:
+                hook(run)
+            except BaseException:  # an exit too: the run is over, and is not to be undone
+                jid = run.payload.get("jid")
+                logger.exception(
+                    "A feature failed to hear the end of job %s.", jid, extra={"jid": jid}
+                )
+
+
 def failure_fields(payload: dict[str, Any], error: BaseException) -> dict[str, Any]:
     """What features write into the record of a job that failed by this error. Never raises."""
     fields: dict[str, Any] = {}

@@ -224,6 +224,11 @@ class Feature:
         """
         return None
 
+    def over(self, run: Run) -> None:
+        """Told, in the worker, that a run is over: its settlement is under way, and of a job that died, or was buried
+        without a run, in Redis already. May block.
+        """
+
     def counters(self) -> dict[str, int]:
         """Numbers for `cogworker stats`, by the names under which they are shown. May ask Redis."""
         return {}

@@ -7,7 +7,7 @@ same names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.utils.module_loading import autodiscover_modules
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _definitions: dict[str, Definition] = {}
 #: alias -> the name that it stands for
 _aliases: dict[str, str] = {}
+
+#: Asked, with its payload, for the class of a job that is to run and is not known: they may import what they
+#: know to be safe. What they raise is `UnknownJob`, with the reason.
+loaders: list[Callable[[dict[str, Any]], Definition | None]] = []
 
 #: The modules of each app that are looked through for jobs.
 MODULES = ("jobs", "tasks")
@@ -63,6 +67,20 @@ def find(name: str) -> Definition:
             "aliases=[…] keeps an old name working."
         )
     return definition
+
+
+def find_to_run(payload: dict[str, Any]) -> Definition:
+    """The definition of a job that is to run now. Raises `UnknownJob`."""
+    name = payload["class"]
+    definition = _definitions.get(name)
+    if definition is not None:
+        return definition
+    if lookup(name) is None:
+        for load in loaders:
+            definition = load(payload)
+            if definition is not None:
+                return definition
+    return find(name)
 
 
 def lookup(name: str) -> Definition | None:

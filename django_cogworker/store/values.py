@@ -94,6 +94,8 @@ class Outgoing:
     at: float | None = None
     guards: tuple[Guard, ...] = ()
     effects: tuple[Effect, ...] = ()
+    #: Called by the client once the job has been taken; must not raise.
+    taken: Callable[[], None] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def run_here(encoded: bytes) -> Any:
     """Run the job; its return value. What it raises reaches the caller."""
     payload = decode(encoded)
     check_format(payload)
-    return run(registry.find(payload["class"]), payload)
+    return run(registry.find_to_run(payload), payload)
 
 
 def run(

@@ -15,6 +15,8 @@ from typing import Any
 
 from django_cogworker.client.chain import load_middleware
 from django_cogworker.conf import Config
+from django_cogworker.features.asking import Audience
+from django_cogworker.features.base import Run
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.signals import announce, job_died, job_failed
 from django_cogworker.worker.calling import call_accepting
@@ -27,6 +29,7 @@ class DeathHooks:
 
     def __init__(self, config: Config) -> None:
         self._handlers = load_middleware(config.death_handlers, "COGWORKER_DEATH_HANDLERS")
+        self._audience = Audience()
 
     def buried(
         self, definition: Definition | None, payload: dict[str, Any], error: BaseException
@@ -62,3 +65,4 @@ class DeathHooks:
                 )
         target = None if definition is None else definition.target
         announce(job_died, target, jid=payload.get("jid"), payload=payload, error=error)
+        self._audience.tell(Run(payload, "dead", error=error))

@@ -19,7 +19,7 @@ from django.dispatch import Signal
 
 from django_cogworker.exceptions import UnknownFormat, UnknownJob, UnparseablePayload
 from django_cogworker.features import registry as features
-from django_cogworker.features.asking import Effects, Notes
+from django_cogworker.features.asking import Audience, Effects, Notes
 from django_cogworker.features.base import Refused, Run
 from django_cogworker.jobs import registry
 from django_cogworker.jobs.definition import Definition
@@ -118,6 +118,7 @@ class Handling:
         self._failures = settlement.FailureSettler(store.keys)
         self._admission = Admission()
         self._settled, self._notes = Effects("settled"), Notes()
+        self._audience = Audience()
         self._fields = features.fields()
 
     # Before the run.
@@ -133,7 +134,7 @@ class Handling:
         """Decode the job and find its class. Raises one of `Unreadable`."""
         payload = unit.job = decode_on(unit.queue, unit.payload)
         check_format(payload)
-        definition = registry.find(payload["class"])
+        definition = registry.find_to_run(payload)
         has_rows = TAG_MARK in unit.payload and check_tags(payload)
         plain = payload.keys().isdisjoint(self._fields)
         return Turn(unit, payload, definition, payload["jid"], self._judge, plain, has_rows)
@@ -172,6 +173,7 @@ class Handling:
         filed = turned_away(unit, payload, refused)
         filed.effects = refused.effects + self._settled.of_run(run)
         self._desk.settle(unit, filed)
+        self._audience.tell(run)
 
     def _judge(self, turn: Turn, error: BaseException) -> Decision | Refused:
         """What becomes of a job that ended by this error."""
@@ -210,7 +212,9 @@ class Handling:
 
     def may_block_at_end(self, turn: Turn) -> bool:
         """Whether `ended` may take a while."""
-        return turn.problem is not None or _is_heard(job_finished, turn)
+        if turn.problem is not None or _is_heard(job_finished, turn):
+            return True
+        return self._audience.hears(plain=turn.plain)
 
     def ended(self, turn: Turn) -> None:
         """The job has run: bring it to its place, and tell."""
@@ -248,6 +252,7 @@ class Handling:
                 payload=payload,
                 duration=turn.duration,
             )
+        self._audience.tell(run, plain=turn.plain)
 
     def fault(self, unit: Unit, error: BaseException) -> None:
         """A fault of ours: the job may have run, so it does not go back to its queue."""
@@ -302,6 +307,8 @@ class Handling:
             outcome=decision.outcome,
         )
         self._desk.settle(unit, filed)
+        if not dies:
+            self._audience.tell(ended)
         if filed.done is not None:
             # The hooks come after the job is in the dead set. While Redis is away they wait with this processor;
             # where the dead set alone is unusable the processor goes on, and the hooks come late.
