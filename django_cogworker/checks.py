@@ -77,7 +77,7 @@ def check_mail(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) ->
         SendEmail.set(**config.email_options)
         check_sender(config.email_backend)
     except ConfigurationError as error:
-        return [Error(str(error), id="django_cogworker.E105")]
+        return [Error(str(error), id="django_cogworker.E107")]
     return []
 
 

@@ -59,3 +59,6 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Nobody listens there: a test that forgets to ask for a Redis fails at once instead of writing into
 # the one that happens to run on this machine.
 COGWORKER_REDIS = "redis://127.0.0.1:1/0"
+
+# Any queue will do.
+TASKS = {"default": {"BACKEND": "django_cogworker.tasks.CogworkerBackend", "QUEUES": []}}

@@ -20,11 +20,17 @@ FEATURES: list[str] = [
     "django_cogworker.features.expiry.feature.Expiry",
     "django_cogworker.features.periodic.feature.Periodic",
     "django_cogworker.features.status.feature.StatusFeature",
+    "django_cogworker.features.tasks.feature.TasksFeature",
     "django_cogworker.features.errors.feature.Errors",
     "django_cogworker.features.stacks.feature.Stacks",
 ]
 
 _loaded: list[Feature] = []
+
+
+def are_loaded() -> bool:
+    """Whether the app is ready: before that, options of features are not known."""
+    return bool(_loaded)
 
 
 def load() -> None:

@@ -47,6 +47,7 @@ OWN_FIELDS = frozenset(
         "at_most_once",
         "missing_row",
         "context",
+        "task",
         "periodic",
         "slot",
         "periodic_lock",

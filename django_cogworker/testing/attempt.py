@@ -69,7 +69,7 @@ class Attempt:
         self._zone = zone
         self._payload = decode(job.payload)
         check_format(self._payload)
-        self._definition = registry.find(self._payload["class"])
+        self._definition = registry.find_to_run(self._payload)
         self._deaths = 0
         self._begun = 0.0
 

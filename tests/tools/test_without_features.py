@@ -54,6 +54,8 @@ def copy(tmp_path: Path) -> Path:
 
 
 def take_out(copy: Path, names: list[str]) -> None:
+    if "status" in names and "tasks" not in names:
+        names = [*names, "tasks"]  # which stands on it
     features = copy / "django_cogworker" / "features"
     lines_of_all = features / "registry.py"
     text = lines_of_all.read_text("utf-8")
@@ -64,6 +66,11 @@ def take_out(copy: Path, names: list[str]) -> None:
         )
         assert lines == 1, f"{name} is registered by one line"
     lines_of_all.write_text(text, "utf-8")
+    if "tasks" in names:  # its upper floor
+        shutil.rmtree(copy / "django_cogworker" / "tasks")
+        shutil.rmtree(copy / "testproject" / "loyalty")
+        shop = copy / "testproject" / "config" / "settings.py"
+        shop.write_text(shop.read_text("utf-8").replace("if any(", "if False and any("), "utf-8")
     if "status" in names:  # the test project's jobs that are tracked
         settings = copy / "tests" / "settings.py"
         settings.write_text(settings.read_text("utf-8").replace('"tests.followed",', ""), "utf-8")

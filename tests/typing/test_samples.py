@@ -44,7 +44,9 @@ def mypy_errors() -> list[dict[str, object]]:
 @pytest.fixture(scope="module")
 def pyright_errors() -> list[dict[str, object]]:
     need_module("pyright")
-    done = run("pyright", "--outputjson", *map(str, SAMPLES))
+    # The environment of the tests, not the one that a shell happens to have.
+    python = ("--pythonpath", sys.executable)
+    done = run("pyright", "--outputjson", *python, *map(str, SAMPLES))
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = json.loads(done.stdout)["generalDiagnostics"]
     return [error for error in found if error["severity"] == "error"]

@@ -161,7 +161,7 @@ def test_no_page_names_a_setting_that_does_not_exist(page):
 
 def test_every_check_is_described_and_no_other():
     source = read("django_cogworker/checks.py").partition('"""\n')[2]
-    for each in sorted((ROOT / "django_cogworker" / "features").glob("*/checks.py")):
+    for each in sorted((ROOT / "django_cogworker").glob("*/**/checks.py")):
         source += each.read_text("utf-8").partition('"""\n')[2]
     ids = {each.check_id for each in conf.SETTINGS} | set(re.findall(r"\b[EW]\d{3}\b", source))
     assert set(named("docs/reference/checks.md")) == ids

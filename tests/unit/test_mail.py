@@ -340,7 +340,7 @@ def test_the_check_tells_what_cannot_send(settings, name, value, words):
     assert found() == []
     setattr(settings, f"COGWORKER_{name}", value)
     ((check_id, text),) = found()
-    assert check_id == "django_cogworker.E105"
+    assert check_id == "django_cogworker.E107"
     assert re.search(words, text)
 
 

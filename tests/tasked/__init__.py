@@ -1,0 +1,1 @@
+"""An app with tasks of `django.tasks`. They write to the test's journal."""
