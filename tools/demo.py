@@ -26,7 +26,7 @@ from tools.environment import ROOT
 PROJECT = ROOT / "testproject"
 VAR = Path(os.environ.get("SHOP_VAR", PROJECT / "var"))  # as in the settings of the project
 LOGIN = ("admin", "cogworker")  # a demo on the loopback interface: nothing to protect
-REQUIREMENTS = ["-e", ".[embedded]", "pillow>=11"]
+REQUIREMENTS = ["-e", ".[embedded,tasks]", "pillow>=11"]
 
 START_TIMEOUT = 60.0
 JOBS_TIMEOUT = 120.0

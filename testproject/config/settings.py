@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -95,3 +96,13 @@ COGWORKER_REDIS = os.environ.get("COGWORKER_REDIS", "embedded")
 COGWORKER_EMBEDDED_DIR = VAR / "redis"
 COGWORKER_QUEUES = {"critical": 3, "default": 2, "mail": 1, "low": 1}
 COGWORKER_DEATH_HANDLERS = ["partners.deaths.note_death"]
+
+# Django's own API for tasks: of Django 6, or its backport.
+if any(find_spec(each) for each in ("django.tasks", "django_tasks")):
+    INSTALLED_APPS.append("loyalty")
+    TASKS = {
+        "default": {
+            "BACKEND": "django_cogworker.tasks.CogworkerBackend",
+            "QUEUES": ["default", "low"],
+        }
+    }

@@ -77,7 +77,7 @@ def test_check_says_what_ran_and_leaves_nothing(demo):
     for _ in range(2):  # the second time on what the first has left
         process = demo("--check")
         assert process.wait(120) == 0, process.output
-        assert re.search(r"^All 65 jobs did what they should", process.output, re.MULTILINE)
+        assert re.search(r"^All 6[56] jobs did what they should", process.output, re.MULTILINE)
         assert process.left() == []
 
 

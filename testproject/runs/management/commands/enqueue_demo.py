@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
+from django.apps import apps
 from django.core.management.base import BaseCommand
 from django.db import transaction
 from django.utils import timezone
@@ -34,6 +35,7 @@ class Command(BaseCommand):
         price_list = self._import_price_list(jobs)
         unpaid = self._charge_expired_card(products[0], jobs)
         day = self._schedule_digest(jobs)
+        self._count_points(orders, jobs)
         count_stock.perform_async()
         jobs["catalog.jobs.count_stock"] += 1
         DemoBatch.objects.create(
@@ -92,6 +94,14 @@ class Command(BaseCommand):
         jobs["partners.jobs.ChargeCard"] += 1
         jobs["orders.jobs.SendReceipt"] += 1
         return order
+
+    def _count_points(self, orders: list[int], jobs: Counter[str]) -> None:
+        """A task of Django's own API, where that is there."""
+        if apps.is_installed("loyalty"):
+            from loyalty.tasks import count_points
+
+            count_points.enqueue(Order.objects.get(pk=orders[0]).email)
+            jobs["loyalty.tasks.count_points"] += 1
 
     def _schedule_digest(self, jobs: Counter[str]) -> Any:
         """What would run at night runs in a few seconds here."""
