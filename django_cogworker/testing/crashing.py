@@ -30,7 +30,7 @@ from django_cogworker.jobs.definition import Definition
 _LIBRARIES = (
     sysconfig.get_path("stdlib") + os.sep,
     sysconfig.get_path("platstdlib") + os.sep,
-    *(os.path.dirname(each.__file__) + os.sep for each in (django, asgiref)),
+    *(os.path.dirname(str(each.__file__)) + os.sep for each in (django, asgiref)),
     str(Path(__file__).resolve().parents[1]) + os.sep,
 )
 #: Folders of installed packages, of whatever environment.

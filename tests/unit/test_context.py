@@ -125,9 +125,14 @@ def test_bulk_and_the_low_level_client_take_it_along():
 
 
 def test_a_bulk_is_looked_up_once(monkeypatch):
-    asked: list[None] = []
+    asked: list[str | None] = []
     ask = translation.get_language
-    monkeypatch.setattr(translation, "get_language", lambda: (asked.append(None), ask())[1])
+
+    def get_language() -> str | None:
+        asked.append(ask())
+        return asked[-1]
+
+    monkeypatch.setattr(translation, "get_language", get_language)
     with fake():
         Look.perform_bulk([()] * 50)
         assert len(asked) == 1

@@ -226,10 +226,13 @@ def test_options_of_the_job_come_from_the_setting(settings):
 @pytest.mark.django_db
 def test_inside_a_transaction_it_waits_for_the_commit(django_capture_on_commit_callbacks):
     with fake() as transport:
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            assert send_mail("a", "b", None, ["c@d.de"]) == 1
+            raise ZeroDivisionError
+        assert transport.jobs() == []
         with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
             assert send_mail("a", "b", None, ["c@d.de"]) == 1
-            assert transport._jobs == []
-        assert len(transport._jobs) == 1
+        assert len(transport.jobs()) == 1
 
 
 def test_one_that_is_too_large_says_so(settings):

@@ -49,7 +49,7 @@ class Board:
 
     def run(self, payload: Mapping[str, Any], perform: Callable[[], Any]) -> Any:
         """Run the job, whose error reaches the caller: there are no retries here."""
-        start = record.start_of(payload, HERE, time.time())
+        start = record.start_of(payload, HERE, clock.now())
         self.write(payload, {"state": "working", **start})
         try:
             result = perform()
