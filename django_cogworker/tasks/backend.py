@@ -68,9 +68,8 @@ class CogworkerBackend(BaseTaskBackend):
             raise InvalidTask(f"queue_name={task.queue_name!r}; allowed is {error}.") from None
         try:
             define(task)
-            if (
-                features.are_loaded()
-            ):  # before that, nobody knows all options; `enqueue` comes here again
+            # Before that, nobody knows all options. `enqueue` comes here again.
+            if features.are_loaded():
                 self.task_options.of(task.module_path, said(task))
         except ConfigurationError as error:
             raise InvalidTask(str(error)) from error

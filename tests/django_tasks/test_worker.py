@@ -188,7 +188,7 @@ def test_a_deferred_task_runs_when_it_is_due(start_tasked):
     when = timezone.now() + dt.timedelta(seconds=1)
     result = ended(tasks.add.using(run_after=when).enqueue(1))
     assert result.started_at >= when - dt.timedelta(milliseconds=50)
-    assert result.task.run_after == when
+    assert BACKEND.get_result(result.id).task.run_after == when
 
 
 def test_tasks_run_in_the_order_of_their_priority(start_tasked, journal):

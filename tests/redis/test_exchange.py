@@ -123,6 +123,22 @@ def test_higher_priorities_come_first_and_lower_ones_last(store):
     assert store.client.exists(store.keys.queue("default").priority) == 0
 
 
+def test_jobs_without_priority_pay_nothing_for_those_that_have_one(store):
+    """However many are fetched, their queue's sorted set is looked at as often, and never into."""
+
+    def sorted_set_commands(first: int, number: int) -> dict[str, int]:
+        push(store, *(f"{first}-{each}" for each in range(number)))
+        client: Any = store.client
+        client.config_resetstat()
+        assert len(fetched(exchange(store, first, number))) == number
+        ran = client.info("commandstats")
+        return {name: each["calls"] for name, each in ran.items() if name.startswith("cmdstat_z")}
+
+    few, many = sorted_set_commands(1, 5), sorted_set_commands(6, 50)
+    assert few == many
+    assert "cmdstat_zrangebyscore" not in few
+
+
 def test_a_job_given_back_is_the_next_of_its_priority(store):
     push(store, "h1", "h2", "h3", priority=7)
     push(store, "n1", "n2", "n3")
