@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing
@@ -119,9 +120,13 @@ def test_however_it_ends_the_running_job_ends_and_the_worker_is_gone(
     # Whoever heard the interrupt itself as well has been asked twice by now, and would not wait.
     server.wait_for_line("its worker stops too", timeout=40)
     server.wait_for_line("Stopping", timeout=40)
+    until = time.monotonic() + 1
+    wait_until(lambda: time.monotonic() > until)
+    assert board.in_progress() == 1
     journal.release("a")
     journal.wait_for("finished a")
     wait_until(lambda: not site.processes(WORKER), timeout=40)
+    assert board.queue() == []
     assert journal.lines() == ["started a", "finished a"]
     board.wait_until_settled()
     assert living() == set()
