@@ -99,11 +99,12 @@ class Site:
         return {pid: line for pid, line in every.items() if all(each in line for each in words)}
 
     def close(self) -> None:
-        for process in self._started:
-            process.close()
+        # First of all those that are in no group of ours: they hold open what the others write to.
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        for process in self._started:
+            process.close()
         for process in self._started:
             print(f"-- {' '.join(process.argv)}: exit {process.returncode}\n{process.output}")
 
