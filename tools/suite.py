@@ -1,7 +1,7 @@
 """`run.py test`: the suite, through tox, on the pairs of Python and Django found here.
 
 In full on the oldest and the newest pair, a smoke selection on the pairs between; with it all tests
-of the admin, once for each Django that no full run has, since its pages are drawn by Django.
+of what faces Django (pages, tasks, mails, databases …), once for each Django that no full run has.
 Without arguments ruff and the type checkers run too. Where `COGWORKER_CI` is set, nothing may be missing.
 """
 
@@ -15,9 +15,9 @@ from tools import environment, pythons
 from tools.environment import ROOT
 from tools.pythons import Pair, Version
 
-FULL, PAGES, SMOKE = "in full", "the admin and a smoke test", "smoke test"
+FULL, FACES, SMOKE = "in full", "what faces Django and a smoke test", "smoke test"
 #: What the names of their environments end with.
-SUFFIXES = {FULL: "", PAGES: "-pages", SMOKE: "-smoke"}
+SUFFIXES = {FULL: "", FACES: "-django", SMOKE: "-smoke"}
 
 
 def run(pytest_args: list[str]) -> int:
@@ -56,8 +56,8 @@ def ways(pairs: list[Pair]) -> list[tuple[Pair, str]]:
     full = {pairs[0], pairs[-1]}
     # Of those with the same Django the last has the newest Python.
     latest = {pair.django: pair for pair in pairs}
-    pages = set(latest.values()) - {latest[each.django] for each in full}
-    return [(pair, FULL if pair in full else PAGES if pair in pages else SMOKE) for pair in pairs]
+    facing = set(latest.values()) - {latest[each.django] for each in full}
+    return [(pair, FULL if pair in full else FACES if pair in facing else SMOKE) for pair in pairs]
 
 
 def _announce(pairs: list[Pair], missing: list[Pair], checks: list[str]) -> None:

@@ -33,7 +33,7 @@ def test_oldest_and_newest_in_full_and_the_newest_last():
     pairs = [pair("3.11", "5.2"), pair("3.12", "6.0"), pair("3.13", "6.1")]
     assert suite.environments(pairs) == [
         "py311-django52",
-        "py312-django60-pages",
+        "py312-django60-django",
         "py313-django61",
     ]
     assert suite.environments(pairs[:1]) == ["py311-django52"]
@@ -48,7 +48,7 @@ def test_each_django_between_runs_the_tests_of_the_admin_once():
         "py312-django60-smoke",
         "py312-django61-smoke",
         "py313-django52-smoke",
-        "py313-django60-pages",
+        "py313-django60-django",
         "py313-django61",
     ]
 
