@@ -97,6 +97,7 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
+@pytest.mark.smoke  # so it runs on each pair of Python and Django
 @pytest.mark.timeout(400)
 def test_djangos_own_tests_pass(folder):
     ended = subprocess.run(
