@@ -99,6 +99,6 @@ def test_a_class_that_this_release_does_not_know_uses_no_attempt(
         payload, _ = board.scheduled(jid)
         assert "retry_count" not in payload
         assert "unknown_since" in payload
-    assert "has no member 'ULTRAVIOLET'. Known: RED, GREEN, CRIMSON" in worker.output
+    worker.wait_for_line(r"has no member 'ULTRAVIOLET'\. Known: RED, GREEN, CRIMSON")
     assert board.failed == 0
     assert worker.stop() == 0
