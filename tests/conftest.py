@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +19,17 @@ from typing import Any
 
 import pytest
 import redis
+from django.utils import timezone, translation
 
 from tests.support.needs import in_ci, may_be_skipped
 from tests.support.project import Journal
 from tests.support.proxy import RedisProxy
 from tests.support.redis_server import RedisServer
 from tests.support.worker import WorkerProcess
+
+# A shell has what it starts with `&` ignore interrupts, and the programs under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The type checkers run in an environment of their own (tox -e types).
 collect_ignore_glob = [] if find_spec("mypy") else ["typing/*"]
@@ -65,6 +71,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     smoke = os.environ.get("COGWORKER_SUITE") == "smoke"
     if smoke and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK
+
+
+# -- what tests leave behind
+
+
+@pytest.fixture(autouse=True)
+def _own_language() -> Iterator[None]:
+    """A page that was drawn in a viewer's language leaves it active in this thread."""
+    yield
+    translation.deactivate()
+    timezone.deactivate()
 
 
 # -- servers

@@ -521,20 +521,22 @@ def test_runs_are_sorted_and_the_page_says_which(redis_client, viewer):
         answer = viewer.get(at("history", query=query))
         return [each.item.jid for each in answer.context["rows"]], answer
 
-    first, answer = seen("?order=longest")
-    assert first == [f"j{number}" for number in range(1099, 1074, -1)]
-    assert "Sorted are" not in answer.content.decode()
-    assert "The first 1,000 of 1,100 are listed." in answer.content.decode()
-    assert '<option value="longest" selected>' in answer.content.decode()
-    second, _ = seen(answer.context["pager"].next)
-    assert second == [f"j{number}" for number in range(1074, 1049, -1)]
-    assert "data-cog-poll" not in answer.content.decode()
-    last, answer = seen("?order=longest&p=40")
-    assert last == [f"j{number}" for number in range(124, 99, -1)]
-    assert seen("?order=longest&p=99999")[0] == last
-    shortest, answer = seen("?order=shortest&q=j1")
-    assert shortest[:3] == ["j1", "j10", "j11"]
-    assert "are listed." not in answer.content.decode()
+    # On a machine that is busy with other things, too.
+    with mock.patch.object(History.ranked, "__kwdefaults__", {**DEFAULTS, "budget": 60}):
+        first, answer = seen("?order=longest")
+        assert first == [f"j{number}" for number in range(1099, 1074, -1)]
+        assert "Sorted are" not in answer.content.decode()
+        assert "The first 1,000 of 1,100 are listed." in answer.content.decode()
+        assert '<option value="longest" selected>' in answer.content.decode()
+        second, _ = seen(answer.context["pager"].next)
+        assert second == [f"j{number}" for number in range(1074, 1049, -1)]
+        assert "data-cog-poll" not in answer.content.decode()
+        last, answer = seen("?order=longest&p=40")
+        assert last == [f"j{number}" for number in range(124, 99, -1)]
+        assert seen("?order=longest&p=99999")[0] == last
+        shortest, answer = seen("?order=shortest&q=j1")
+        assert shortest[:3] == ["j1", "j10", "j11"]
+        assert "are listed." not in answer.content.decode()
     # Where the time is over before all were looked at it says how far it came, and what to do about it.
     with mock.patch.object(History.ranked, "__kwdefaults__", {**DEFAULTS, "budget": 0}):
         first, answer = seen("?order=longest")

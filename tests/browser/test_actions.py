@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(300)
 #: So many things of a page are looked at for the button of an action.
 THINGS = 6
 #: So long a button may take to come.
-PATIENCE = 30.0
+PATIENCE = 90.0
 #: Of each kind of job, so that no action takes away the last.
 ENOUGH = 5
 
