@@ -271,7 +271,7 @@ def test_no_such_slot_is_claimed_right_after_an_outage(given, monkeypatch):
     ticker = Ticker()
     with monkeypatch.context() as patch:
         patch.setattr(
-            "django_cogworker.features.periodic.ticker.client.enqueue",
+            "django_cogworker.features.periodic.pushing.client.enqueue",
             lambda *args, **kwargs: (_ for _ in ()).throw(redis.ConnectionError("away")),
         )
         ticker.tick()
