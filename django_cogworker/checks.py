@@ -69,6 +69,7 @@ def check_middleware(
 def check_mail(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Mails that jobs are made of can be sent by those jobs."""
     from django_cogworker.mail.job import SendEmail, check_sender
+    from django_cogworker.mail.mailers import problems
 
     config = _config()
     if config is None:
@@ -78,7 +79,7 @@ def check_mail(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) ->
         check_sender(config.email_backend)
     except ConfigurationError as error:
         return [Error(str(error), id="django_cogworker.E107")]
-    return []
+    return [Error(each, id="django_cogworker.E107") for each in problems()]
 
 
 def check_redis(

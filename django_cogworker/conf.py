@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import django
 from django.conf import settings
 from django.core.signals import setting_changed
 
@@ -232,6 +233,12 @@ def redis_cache_locations() -> list[tuple[str, list[str]]]:
         urls = location.split(",") if isinstance(location, str) else list(location)
         found.append((alias, [str(each).strip() for each in urls]))
     return found
+
+
+def mailers() -> Mapping[str, Any]:
+    """Django's `MAILERS`, from 6.1 on; empty where the project has none."""
+    found = getattr(settings, "MAILERS", None) if django.VERSION >= (6, 1) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 # --- the current config ----------------------------------------------------------------------------

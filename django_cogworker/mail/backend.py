@@ -17,8 +17,9 @@ from django.core.mail.backends.base import BaseEmailBackend
 
 from django_cogworker.conf import get_config
 from django_cogworker.exceptions import CogworkerError, ConfigurationError
-from django_cogworker.mail.job import SendEmail
+from django_cogworker.mail.job import SendEmail, check_sender
 from django_cogworker.mail.letter import packed
+from django_cogworker.mail.mailers import check_mailer, mailer_options
 
 logger = logging.getLogger("django_cogworker")
 
@@ -43,7 +44,8 @@ class EmailBackend(BaseEmailBackend):
         **kwargs: Any,
     ) -> None:
         """`mailer`: the alias in `MAILERS` that the job sends with. `job`: options of the job, on top of those of
-        `COGWORKER_EMAIL_OPTIONS`. Raises `ConfigurationError`.
+        `COGWORKER_EMAIL_OPTIONS`. Raises `ConfigurationError`, also where the job could never send: the call knows
+        it already, and 25 attempts would find out nothing else.
         """
         super().__init__(**kwargs)
         self.fail_silently = fail_silently
@@ -53,12 +55,16 @@ class EmailBackend(BaseEmailBackend):
                 "auth_user and auth_password cannot be given to a mail that a job sends: they would lie in Redis. "
                 "Configure the backend that sends."
             )
-        if kwargs.get("alias") is not None and mailer is None:
+        alias = kwargs.get("alias")
+        if alias is not None and mailer is None:
             raise ConfigurationError(
-                f"MAILERS[{kwargs['alias']!r}] needs OPTIONS with 'mailer': the alias of the mailer that its jobs send "
-                "with."
+                f"MAILERS[{alias!r}] needs OPTIONS with 'mailer': the alias of the mailer that its jobs send with."
             )
-        self._call = SendEmail.set(**{**get_config().email_options, **(job or {})})
+        if mailer is None:
+            check_sender(get_config().email_backend)
+        else:
+            check_mailer(mailer, alias)
+        self._call = _call(job, alias)
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         """Enqueue a job for each message that has recipients; how many were accepted."""
@@ -82,3 +88,18 @@ class EmailBackend(BaseEmailBackend):
         if len(calls) == 1:  # its error says nothing of items
             return int(self._call.perform_async(**calls[0]) is not None)
         return sum(each is not None for each in self._call.perform_bulk(calls))
+
+
+def _call(job: Mapping[str, Any] | None, alias: str | None) -> Any:
+    """The job with its options. Raises `ConfigurationError`, which names the entry of `MAILERS` whose they are."""
+    call = SendEmail.set(**get_config().email_options)
+    if job is None:
+        return call
+    owner = f"{mailer_options(alias)}['job']"
+    given: Any = job
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given):
+        raise ConfigurationError(f"{owner} is {job!r}; allowed is a dict of options of jobs.")
+    try:
+        return SendEmail.set(**{**get_config().email_options, **job})
+    except ConfigurationError as error:
+        raise type(error)(f"{owner}: {error}") from None

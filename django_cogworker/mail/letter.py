@@ -11,6 +11,7 @@ import email
 import email.policy
 from collections.abc import Mapping, Sequence
 from email.charset import Charset
+from email.headerregistry import Address, Group
 from email.message import Message, MIMEPart
 from email.mime.base import MIMEBase
 from typing import Any
@@ -88,8 +89,8 @@ def _kind_of(message: EmailMessage) -> str:
 
 
 def _text(value: Any) -> Any:
-    """Texts that are translated late or marked as safe become plain ones; all else stays."""
-    if isinstance(value, Promise):
+    """Texts that are translated late or marked as safe become plain ones, and addresses their texts; all else stays."""
+    if isinstance(value, (Promise, Address, Group)):
         value = str(value)
     return str.__str__(value) if isinstance(value, str) else value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.charset
 import email.message
 import email.policy
+from email.headerregistry import Address
 from email.mime.image import MIMEImage
 from io import StringIO
 from typing import Any
@@ -201,6 +202,18 @@ def test_a_header_with_two_lines_is_refused_at_the_call_as_django_does(wrong):
         assert transport.jobs() == []
 
 
+def test_addresses_as_objects_are_taken():
+    ada, bob = Address("Ada Ü", "ada", "x.de"), Address("", "bob", "x.de")
+    message = EmailMessage("s", "b", ada, [bob], cc=[ada], reply_to=[bob])  # type: ignore[arg-type,list-item,unused-ignore]
+    found = arrived(message)
+    assert (found.from_email, found.to, found.cc, found.reply_to) == (
+        "Ada Ü <ada@x.de>",
+        ["bob@x.de"],
+        ["Ada Ü <ada@x.de>"],
+        ["bob@x.de"],
+    )
+
+
 # -- pushing
 
 
@@ -353,6 +366,20 @@ def test_wrong_options_are_an_error_of_the_call(settings):
         send_mail("a", "b", None, ["c@d.de"])
 
 
+@pytest.mark.parametrize("path", [OURS, "shop.nowhere.Backend"])
+def test_what_can_never_send_is_an_error_of_the_call(settings, path):
+    settings.COGWORKER_EMAIL_BACKEND = path
+    with fake() as transport:
+        with pytest.raises(ConfigurationError, match="COGWORKER_EMAIL_BACKEND"):
+            send_mail("a", "b", None, ["c@d.de"])
+        assert transport.jobs() == []
+
+
+def test_a_mailer_needs_mailers():
+    with fake(), pytest.raises(ConfigurationError, match=r"'smtp', which MAILERS does not have"):
+        EmailBackend(mailer="smtp")
+
+
 # -- MAILERS
 
 if HAS_MAILERS:
@@ -369,6 +396,48 @@ if HAS_MAILERS:
             assert [each["queue"] for each in SendEmail.jobs] == ["mail", "mail"]
             SendEmail.drain()
         assert len(mail.outbox) == 2
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({}, "needs OPTIONS with 'mailer'"),
+            ({"mailer": "stmp"}, "is 'stmp', which MAILERS does not have.*'smtp'"),
+            ({"mailer": ["smtp"]}, "which MAILERS does not have"),
+            ({"mailer": "default"}, "this entry itself"),
+            ({"mailer": "second"}, "'second', which makes a job of each mail again"),
+            ({"mailer": "gone"}, "'gone', whose BACKEND cannot be imported"),
+            ({"mailer": "smtp", "job": {"queu": "mail"}}, "'job'.*Did you mean 'queue'"),
+            ({"mailer": "smtp", "job": {"retry": -1}}, "'job'.*retry=-1"),
+            ({"mailer": "smtp", "job": 5}, "'job'. is 5"),
+            ({"mailer": "smtp", "host": "x"}, "host"),
+        ],
+        ids=str,
+    )
+    def test_an_entry_of_mailers_that_can_never_send(settings, options, words):
+        """The check says so, and the call at once, instead of 25 attempts."""
+        import re
+
+        settings.MAILERS = {
+            "default": {"BACKEND": OURS, "OPTIONS": options},
+            "second": {"BACKEND": OURS, "OPTIONS": {"mailer": "smtp"}},
+            "gone": {"BACKEND": "shop.nowhere.Backend"},
+            "smtp": {"OPTIONS": {"host": "localhost"}},
+        }
+        ((check_id, text),) = found()
+        assert check_id == "django_cogworker.E107"
+        assert "MAILERS['default']" in text
+        assert re.search(words, text)
+        with fake() as transport:
+            with pytest.raises(Exception, match=words):
+                EmailMessage("a", "b", to=["c@d.de"]).send(using="default")
+            assert transport.jobs() == []
+
+    def test_a_circle_of_entries_is_told_of_each(settings):
+        settings.MAILERS = {
+            "default": {"BACKEND": OURS, "OPTIONS": {"mailer": "other"}},
+            "other": {"BACKEND": OURS, "OPTIONS": {"mailer": "default"}},
+        }
+        assert len(found()) == 2
 
     def test_an_entry_of_mailers_without_a_mailer_says_what_it_needs(settings):
         settings.MAILERS = {"default": {"BACKEND": OURS}}
