@@ -27,6 +27,7 @@ from django_cogworker.features.status import modes
 from django_cogworker.features.tasks import seam
 from django_cogworker.features.tasks.reading import TaskRecord, in_test_mode, read
 from django_cogworker.jobs import registry
+from django_cogworker.jobs.options import Options
 from django_cogworker.jobs.when import due_at
 from django_cogworker.parsers import check_queue_name
 from django_cogworker.tasks import results, telling
@@ -41,7 +42,8 @@ from django_cogworker.tasks.compat import (
     task_enqueued,
 )
 from django_cogworker.tasks.definitions import as_json, define
-from django_cogworker.tasks.options import BackendOptions
+from django_cogworker.tasks.loading import workers_find
+from django_cogworker.tasks.options import BackendOptions, check_own
 from django_cogworker.tasks.task_class import CogworkerTask, said
 
 
@@ -68,9 +70,10 @@ class CogworkerBackend(BaseTaskBackend):
             raise InvalidTask(f"queue_name={task.queue_name!r}; allowed is {error}.") from None
         try:
             define(task)
-            # Before that, nobody knows all options. `enqueue` comes here again.
+            # Before that, nobody knows all options. `enqueue` comes here again, and asks for `OPTIONS` too: what is
+            # wrong there is an error of the check and of the call, and keeps no module from being imported.
             if features.are_loaded():
-                self.task_options.of(task.module_path, said(task))
+                check_own(task.module_path, said(task))
         except ConfigurationError as error:
             raise InvalidTask(str(error)) from error
 
@@ -82,7 +85,7 @@ class CogworkerBackend(BaseTaskBackend):
         (arguments that JSON cannot hold, or that do not fit), `PayloadTooLarge`, `PushError`, `DuplicateJob`.
         """
         self.validate_task(task)
-        options = self.task_options.of(task.module_path, said(task))
+        options = self._options_of(task)
         payload = define(task).payload(
             tuple(_wire(list(args))), _wire(dict(kwargs)), options, _due(task)
         )
@@ -105,6 +108,20 @@ class CogworkerBackend(BaseTaskBackend):
         if jid is None:
             return self._instead(task, result, errand.holder)
         return self.get_result(jid) if _runs_inline() else result
+
+    def _options_of(self, task: AnyTask) -> Options:
+        """What counts for the task, if it can be enqueued from here. Raises `InvalidTask`."""
+        if current_transport() is real_transport() and not workers_find(task):
+            module = task.func.__module__
+            raise InvalidTask(
+                f"{task.module_path} would be found by no worker: its module {module} is in no installed app, and "
+                "none of them imports it when Django is set up. Move the task into the tasks.py of an installed app, "
+                "or import it there."
+            )
+        try:
+            return self.task_options.of(task.module_path, said(task))
+        except ConfigurationError as error:
+            raise InvalidTask(str(error)) from error
 
     def _instead(self, task: AnyTask, result: Result, holder: str) -> Result:
         """The result of the job that is there already."""

@@ -13,6 +13,7 @@ from django_cogworker.parsers import check_queue_name
 from django_cogworker.tasks.compat import Task
 from django_cogworker.tasks.loading import find_task
 from django_cogworker.tasks.options import TASKS
+from django_cogworker.tasks.task_class import said
 
 if TYPE_CHECKING:
     from django_cogworker.tasks.backend import CogworkerBackend
@@ -29,18 +30,22 @@ def _options(backend: CogworkerBackend) -> list[CheckMessage]:
     ]
 
 
-def _known_paths(backend: CogworkerBackend) -> list[str]:
-    """The tasks that this process knows, and those that `OPTIONS` names which it would find."""
-    known = [name for name in registry.names() if isinstance(registry.find(name).target, Task)]
+def _known_paths(backend: CogworkerBackend) -> dict[str, dict[str, Any]]:
+    """The tasks that this process knows, and those that `OPTIONS` names which it would find, each with what it says
+    itself. Of another backend's a name may be told, and nothing is told of what it says.
+    """
+    targets = [registry.find(name).target for name in registry.names()]
+    known = {each.module_path: each for each in targets if isinstance(each, Task)}
     options: Any = backend.options
     given = options.get(TASKS) if isinstance(options, dict) else None
     for path in given if isinstance(given, dict) else ():
         try:
-            if path not in known and find_task(str(path)) is not None:
-                known.append(path)
+            if path not in known and (task := find_task(str(path))) is not None:
+                known[path] = task
         except UnknownJob:
             pass  # it is reported as no task
-    return known
+    ours = backend.alias
+    return {path: said(each) if each.backend == ours else {} for path, each in known.items()}
 
 
 def _queues(backend: CogworkerBackend) -> list[CheckMessage]:

@@ -24,7 +24,7 @@ from typing import (
 )
 
 from django_cogworker.tasks.compat import Task, TaskContext, task_backends
-from django_cogworker.tasks.task_class import CogworkerTask
+from django_cogworker.tasks.task_class import ELSEWHERE, CogworkerTask
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,6 +75,8 @@ def task(
     that there is not.
     """
     unknown = sorted(options.keys() - TaskOptions.__annotations__.keys())
+    if unknown and unknown[0] in ELSEWHERE:
+        raise TypeError(f"@task has no option {unknown[0]!r}: say {ELSEWHERE[unknown[0]]}.")
     if unknown:
         raise TypeError(f"@task has no option {unknown[0]!r}.")
     given: dict[str, Any] = dict(options)

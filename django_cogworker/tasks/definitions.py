@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from django.apps import apps
+
 from django_cogworker.features.status.results import packed
 from django_cogworker.jobs import registry
 from django_cogworker.jobs.answers import KILL, RetryAnswer
@@ -20,6 +22,9 @@ from django_cogworker.jobs.options import no_options
 from django_cogworker.tasks import telling
 from django_cogworker.tasks.compat import AnyTask, Task, TaskContext, normalize_json
 from django_cogworker.worker.calling import call_accepting
+
+#: The tasks that were made while Django was set up, as in every process of the project.
+set_up_with: set[str] = set()
 
 #: An error with this attribute comes again with each attempt.
 _FINAL = "cogworker_final"
@@ -45,6 +50,8 @@ def define(task: AnyTask) -> Definition:
         hook=_Hooks(task),
     )
     registry.register(definition)
+    if not apps.ready:
+        set_up_with.add(task.module_path)
     return definition
 
 

@@ -14,7 +14,7 @@ from django.apps import apps
 from django_cogworker.exceptions import ConfigurationError, UnknownJob
 from django_cogworker.jobs.definition import Definition
 from django_cogworker.tasks.compat import AnyTask, Task
-from django_cogworker.tasks.definitions import define
+from django_cogworker.tasks.definitions import define, set_up_with
 
 
 def find_task(path: str) -> AnyTask | None:
@@ -29,6 +29,16 @@ def find_task(path: str) -> AnyTask | None:
             f"The module of the task {path!r} cannot be imported: {type(error).__qualname__}: {error}."
         ) from error
     return found if isinstance(found, Task) and found.module_path == path else None
+
+
+def workers_find(task: AnyTask) -> bool:
+    """Whether a worker of this project would know the task: by its app, or because its module is imported when Django
+    is set up. A script has no other process.
+    """
+    module = task.func.__module__
+    if module == "__main__":
+        return False
+    return task.module_path in set_up_with or apps.get_containing_app_config(module) is not None
 
 
 def load(payload: dict[str, Any]) -> Definition | None:

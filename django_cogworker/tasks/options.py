@@ -9,7 +9,7 @@ project has the last word about a task that came with an app.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django_cogworker.exceptions import ConfigurationError, InvalidOption, UnknownOption
@@ -43,14 +43,14 @@ class BackendOptions:
         by_name = self._by_name()
         if path in by_name:
             options = self._named(options, path, by_name[path])
-        if options["result_ttl"] is None:
-            raise InvalidOption(
-                f"{path}: result_ttl=None; allowed is a number of seconds: a task's result is found by it."
-            )
+        _check_ttl(options, path)
         return options
 
+    def _owner_of(self, path: Any) -> str:
+        return f"{self._owner}['{TASKS}'][{path!r}]"
+
     def _named(self, options: Options, path: str, given: Any) -> Options:
-        owner = f"{self._owner}['{TASKS}'][{path!r}]"
+        owner = self._owner_of(path)
         return options.merged(_checked(given, owner), owner)
 
     def _general(self) -> dict[str, Any]:
@@ -65,39 +65,83 @@ class BackendOptions:
     def _by_name(self) -> Mapping[str, Any]:
         found = self._given.get(TASKS, {})
         if not isinstance(found, Mapping):
-            raise ConfigurationError(
-                f"{self._owner}['{TASKS}'] is {found!r}; allowed is a dict of dicts, by the paths of tasks."
-            )
+            raise self._no_names(found)
         return found
 
-    def problems(self, known: Iterable[str]) -> list[str]:
-        """All that is wrong. `known`: the paths of tasks that exist."""
-        found: list[str] = []
-        options = no_options()
-        try:
-            options = options.merged(self._general(), self._owner)
-            if options["result_ttl"] is None and "result_ttl" in self._given:
-                found.append(f"{self._owner}: result_ttl is None; allowed is a number of seconds.")
-            by_name = self._by_name()
-        except ConfigurationError as error:
-            return [str(error)]
-        names = list(known)
+    def _no_names(self, given: Any) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self._owner}['{TASKS}'] is {given!r}; allowed is a dict of dicts, by the paths of tasks."
+        )
+
+    def problems(self, known: Mapping[str, dict[str, Any]]) -> list[str]:
+        """All that is wrong. `known`: the tasks that exist by their paths, and what each says itself."""
+        general, found = _faults(self._given, self._owner, known=(*NAMES, TASKS))
+        if general is not None and general.values.get("result_ttl", 0) is None:
+            found.append(f"{self._owner}: result_ttl is None; allowed is a number of seconds.")
+        by_name = self._given.get(TASKS, {}) if isinstance(self._given, Mapping) else {}
+        if not isinstance(by_name, Mapping):
+            return [*found, str(self._no_names(by_name))]
         for path, given in by_name.items():
-            if path not in names:
-                near = difflib.get_close_matches(str(path), names, n=1)
+            if path not in known:
+                near = difflib.get_close_matches(str(path), known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 found.append(f"{self._owner}['{TASKS}'] names {path!r}, which is no task.{hint}")
+            found += _faults(given, self._owner_of(path), general)[1]
+        return found or list(self._together(known))
+
+    def _together(self, known: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+        """What is sound alone, and not beside what a task says itself."""
+        for path, own in known.items():
             try:
-                self._named(options, path, given)
+                self._merged(path, own)
             except ConfigurationError as error:
-                found.append(str(error))
-        return found
+                yield f"{self._owner}: {error}"
+
+
+def check_own(path: str, own: Mapping[str, Any]) -> None:
+    """Raise `ConfigurationError` where what a task says itself is wrong, whatever `OPTIONS` say."""
+    options = no_options().merged({"result_ttl": RESULT_TTL}, path).merged(own, path)
+    _check_ttl(options, path)
+
+
+def _check_ttl(options: Options, path: str) -> None:
+    if options["result_ttl"] is None:
+        raise InvalidOption(
+            f"{path}: result_ttl=None; allowed is a number of seconds: a task's result is found by it."
+        )
+
+
+def _faults(
+    given: Any, owner: str, base: Options | None = None, known: Iterable[str] = NAMES
+) -> tuple[Options | None, list[str]]:
+    """Options on top of others, if they are sound; else all that is wrong, each by itself."""
+    if not isinstance(given, Mapping):
+        return None, [_no_dict(given, owner)]
+    found: list[str] = []
+    for name, value in given.items():
+        if name == TASKS and TASKS in known:
+            continue
+        try:
+            no_options().merged(_checked({name: value}, owner, known), owner)
+        except ConfigurationError as error:
+            found.append(str(error))
+    if found:
+        return None, found
+    try:
+        sound = {name: value for name, value in given.items() if name != TASKS}
+        return (base or no_options()).merged(sound, owner), []
+    except ConfigurationError as error:  # they contradict each other
+        return None, [str(error)]
+
+
+def _no_dict(given: Any, owner: str) -> str:
+    return f"{owner} is {given!r}; allowed is a dict of options."
 
 
 def _checked(given: Any, owner: str, known: Iterable[str] = NAMES) -> dict[str, Any]:
     """Options of tasks as a dict. Their values are judged when they are merged."""
     if not isinstance(given, Mapping):
-        raise ConfigurationError(f"{owner} is {given!r}; allowed is a dict of options.")
+        raise ConfigurationError(_no_dict(given, owner))
     for name in given:
         if name in ELSEWHERE:
             raise UnknownOption(f"{owner} has the option {name!r}; say {ELSEWHERE[name]}.")

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "queue": "queue_name of the task",
     "priority": "priority of the task",
     "track": "nothing: tasks are always tracked",
+    "missing_row": "nothing: the arguments of a task are JSON, so none is a row that could be gone",
 }
 
 

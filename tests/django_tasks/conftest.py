@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from django.apps import AppConfig, apps
 
 from tests.settings import INSTALLED_APPS
 
@@ -14,6 +15,12 @@ collect_ignore_glob = [] if IS_HERE else ["test_[!a]*.py"]
 
 #: What a worker with the tasks of `tests.tasked` needs.
 CONF = {"INSTALLED_APPS": [*INSTALLED_APPS, "tests.tasked"]}
+
+
+@pytest.fixture(autouse=True)
+def _tasked_is_installed(monkeypatch: Any) -> None:
+    """Here as in the workers, but without its `tasks.py` where there is no API for tasks."""
+    monkeypatch.setitem(apps.app_configs, "tasked", AppConfig.create("tests.tasked"))
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ import pickle
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.checks import Error, Warning
 
-from django_cogworker.tasks import CogworkerBackend, CogworkerTask, task
+from django_cogworker.jobs import registry
+from django_cogworker.tasks import CogworkerBackend, CogworkerTask, definitions, loading, task
 from django_cogworker.tasks.compat import InvalidTask, task_backends
-from django_cogworker.testing import fake
+from django_cogworker.testing import disabled, fake
 from tests.tasked import letters, tasks
 
 ADD = "tests.tasked.tasks.add"
@@ -75,6 +77,7 @@ def test_options_of_the_backend_are_for_tasks_that_say_nothing(settings):
         ({"retry": -1}, "retry=-1; allowed is True (25 retries), False"),
         ({"queue": "mail"}, "say queue_name of the task"),
         ({"track": True}, "tasks are always tracked"),
+        ({"missing_row": "retry"}, "the arguments of a task are JSON"),
         ({"discard_on": ()}, "only a task itself can have"),
         ({"result_ttl": None}, "allowed is a number of seconds"),
         ([], "is []; allowed is a dict of options"),
@@ -90,6 +93,24 @@ def test_wrong_options_are_errors_of_the_check(settings, options, said):
     assert [each.id for each in errors] == ["django_cogworker.E105"]
     assert said in errors[0].msg
     assert errors[0].msg.startswith("TASKS['default']['OPTIONS']")
+
+
+def test_all_that_is_wrong_is_told_at_once(settings):
+    """Also what a task says itself and cannot have beside `OPTIONS`, once they are sound."""
+    wrong = {"rety": 3, "timeout": -1, "tasks": {ADD: {"retry": -1, "tiemout": 1}, "no.where": 3}}
+    found = [each.msg for each in configure(settings, wrong).check()]
+    assert len(found) == 6
+    for said in ("'rety'", "timeout=-1", "retry=-1", "'tiemout'", "'no.where'] is 3", "is no task"):
+        assert len([each for each in found if said in each]) == 1, said
+    path = tasks.optioned.module_path
+    (error,) = configure(settings, {"tasks": {path: {"at_most_once": True}}}).check()
+    assert f"{path}" in error.msg
+    assert "contradict each other" in error.msg
+
+
+def test_wrong_options_keep_no_module_from_being_imported(settings):
+    configure(settings, {"rety": 3})
+    assert task(retry=3)(tasks.add.func).func is tasks.add.func
 
 
 def test_wrong_options_are_an_error_of_the_call_too(settings):
@@ -142,6 +163,9 @@ def test_unknown_options_of_the_decorator_are_named():
     wrong: Any = {"rety": 3}
     with pytest.raises(TypeError, match="no option 'rety'"):
         task(**wrong)(tasks.add.func)
+    wrong = {"missing_row": "retry"}
+    with pytest.raises(TypeError, match="'missing_row': say nothing: the arguments of a task are"):
+        task(**wrong)(tasks.add.func)
 
 
 def test_a_generator_is_no_task():
@@ -155,3 +179,31 @@ def test_where_the_backend_is_another_one_our_options_are_left_away(settings):
     made = task(retry=3)(tasks.add.func)
     assert not isinstance(made, CogworkerTask)
     made.enqueue(1)
+
+
+def outside() -> None: ...
+
+
+@pytest.mark.parametrize("module", [__name__, "__main__"])
+def test_a_task_that_no_worker_would_find_is_refused_at_the_call(monkeypatch, module):
+    """It is of this very file, which no app brings along; test modes run it here, so they take it."""
+    monkeypatch.setattr(outside, "__module__", module)
+    made = task(outside)
+    with fake():
+        made.enqueue()
+    with disabled(), pytest.raises(InvalidTask, match="into the tasks.py of an installed app"):
+        made.enqueue()
+
+
+@pytest.mark.parametrize(("module", "is_found"), [(__name__, True), ("__main__", False)])
+def test_what_is_made_while_django_is_set_up_is_there_in_every_process(
+    monkeypatch, module, is_found
+):
+    monkeypatch.setattr(outside, "__module__", module)
+    monkeypatch.setattr(definitions, "set_up_with", set())
+    monkeypatch.setattr(loading, "set_up_with", definitions.set_up_with)
+    monkeypatch.setattr(apps, "ready", False)
+    registry._definitions.pop(f"{module}.outside", None)
+    made = task(outside)
+    monkeypatch.setattr(apps, "ready", True)
+    assert loading.workers_find(made) is is_found

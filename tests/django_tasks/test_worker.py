@@ -262,9 +262,9 @@ def test_a_task_outside_tasks_py_is_found_by_its_path(start_tasked, journal):
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("tests.tasked.letters.no_task", "No job class named"),
+        ("tests.tasked.letters.no_task", "No task '.*no_task' is known here"),
         ("tests.tasked.broken.anything", "it is broken"),
-        ("json.dumps", "No job class named"),
+        ("json.dumps", "No task 'json.dumps' is known here. .*tasks.py"),
     ],
 )
 def test_dt5_a_path_that_is_no_task_starts_nothing(start_tasked, journal, path, reason):

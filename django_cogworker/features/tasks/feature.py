@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django_cogworker.client.hooks import PushParts
+from django_cogworker.exceptions import UnknownJob
 from django_cogworker.features.base import Feature, Run, Worker
 from django_cogworker.features.status import modes, results
 from django_cogworker.features.status.record import PATIENCE
@@ -86,6 +87,14 @@ def _load(payload: dict[str, Any]) -> Definition | None:
     if seam.load is None or not record.is_task(payload):
         return None
     found: Definition | None = seam.load(payload)
+    name = payload["class"]
+    if (
+        found is None and registry.lookup(name) is None
+    ):  # importing its module may have made it known
+        raise UnknownJob(
+            f"No task {name!r} is known here. A task is found in a module of an installed app, such as "
+            "<app>/tasks.py, or in one that such a module imports."
+        )
     return found
 
 
