@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from django_cogworker.client.draining import Draining
 from django_cogworker.client.transport import CollectingTransport
+from django_cogworker.exceptions import TestModeError
 from django_cogworker.testing.assertions import Asserting
 from django_cogworker.testing.modes import collect, fake
 from django_cogworker.testing.toolkit import Jobs
@@ -32,6 +33,20 @@ class CogworkerTestCase(Asserting, _Base):
 
     #: The jobs of this test.
     jobs: Jobs
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Raises `TestModeError` where a test class comes before this one: its `run` would never come here, and the
+        tests would push to the real Redis.
+        """
+        super().__init_subclass__(**kwargs)
+        for each in cls.__mro__:
+            if each is CogworkerTestCase:
+                return
+            if issubclass(each, unittest.TestCase) and not issubclass(each, CogworkerTestCase):
+                raise TestModeError(
+                    f"{cls.__qualname__} names {each.__name__} before CogworkerTestCase, which then has no effect. "
+                    f"Name the mixin first: class {cls.__name__}(CogworkerTestCase, {each.__name__})."
+                )
 
     @classmethod
     def setUpClass(cls) -> None:

@@ -29,7 +29,7 @@ from django_cogworker.features.base import Clockwork
 from django_cogworker.testing.fake import FakeTransport
 from django_cogworker.testing.held import Ran
 from django_cogworker.testing.how import How
-from django_cogworker.testing.moments import Moment, Zone, epoch_of, zone_of
+from django_cogworker.testing.moments import Moment, Zone, epoch_of, in_calendar, zone_of
 
 Follow = Callable[[dt.datetime], object]
 
@@ -74,9 +74,12 @@ class FrozenClock:
         """Let so much time pass; what ran meanwhile, in order. A number is in seconds. Hours are real ones, also
         where clocks change. `down`: no worker is there until the end.
         """
-        more = delta if isinstance(delta, dt.timedelta) else dt.timedelta(seconds=delta or 0)
-        more += dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return self._move(self._now + more.total_seconds(), down)
+        try:
+            more = delta if isinstance(delta, dt.timedelta) else dt.timedelta(seconds=delta or 0)
+            more += dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        except (OverflowError, ValueError) as error:
+            raise TestModeError(f"No clock can go on for so long: {error}.") from None
+        return self._move(in_calendar(self._now + more.total_seconds(), self._zone), down)
 
     def move_to(self, moment: Moment, *, down: bool = False) -> list[Ran]:
         """Let time pass until then; what ran meanwhile, in order. Without a zone it is a local time of the

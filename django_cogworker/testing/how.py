@@ -31,6 +31,10 @@ class How:
         if self._crash is not None and self._crash not in get_args(Crash):
             allowed = ", ".join(map(repr, get_args(Crash)))
             raise TestModeError(f"crash={self._crash!r}; allowed are {allowed}.")
+        if "seed" in given and self._crash != "random":
+            raise TestModeError(
+                f"seed={given['seed']!r} means nothing without crash='random', which draws by it."
+            )
         self._seed = given.pop("seed", 0)
         if given:
             allowed = "errors, run_twice, crash and seed"

@@ -28,7 +28,7 @@ def zone_of(given: Zone) -> dt.tzinfo:
 def epoch_of(given: Moment, zone: dt.tzinfo) -> float:
     """Epoch seconds; what names no zone is local there. Raises `TestModeError` for what is no moment."""
     if isinstance(given, (int, float)) and not isinstance(given, bool):
-        return float(given)
+        return in_calendar(given, zone)
     if isinstance(given, str):
         try:
             given = dt.datetime.fromisoformat(given.strip())
@@ -51,3 +51,14 @@ def epoch_of(given: Moment, zone: dt.tzinfo) -> float:
             f"an offset, such as {back.isoformat()!r}."
         )
     return local.timestamp()
+
+
+def in_calendar(seconds: float, zone: dt.tzinfo) -> float:
+    """The same epoch seconds, if a calendar has that moment. Raises `TestModeError`."""
+    try:
+        dt.datetime.fromtimestamp(seconds, zone)
+    except (OverflowError, ValueError, OSError):
+        raise TestModeError(
+            f"{seconds!r} is no moment of the calendar: the years 1 to 9999 have epoch seconds up to 253402300799."
+        ) from None
+    return float(seconds)

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from django_cogworker import DISCARD, KILL, Job, job
 from django_cogworker.api import status
-from django_cogworker.exceptions import TestModeError, UnknownPeriodicEntry
+from django_cogworker.exceptions import ConfigurationError, TestModeError, UnknownPeriodicEntry
 from django_cogworker.signals import job_died, job_failed, job_finished, job_started
 from django_cogworker.testing import Jobs, clear_all, collect, disabled, drain_all, fake, frozen
 from tests.support.needs import need_module
@@ -562,6 +562,35 @@ def test_moments_that_are_none(jobs, given, said):
 def test_moments_that_are_the_same(jobs, given):
     with jobs.frozen(given, tz=PARIS) as clock:
         assert clock.now.isoformat() == "2026-05-04T00:00:00+02:00"
+
+
+@pytest.mark.parametrize("further", [float("inf"), float("nan"), 1e12, dt.timedelta(days=10**7)])
+def test_what_no_calendar_has(jobs, further):
+    with jobs.frozen(DAY) as clock:
+        with pytest.raises(TestModeError, match="calendar|so long"):
+            clock.tick(further)
+        if not isinstance(further, dt.timedelta):
+            with pytest.raises(TestModeError, match="calendar"):
+                clock.move_to(further)
+        assert clock.tick(seconds=1) == []
+
+
+def test_an_entry_that_cannot_be_used_is_an_error_here(jobs, settings):
+    """A worker leaves it out, so that the others run; a test is to hear of it."""
+    wrong = {"job": "no.such.Job", "cron": "0 3 * * *"}
+    with nightly("* * * * *"):
+        settings.COGWORKER_PERIODIC = {**settings.COGWORKER_PERIODIC, "broken": wrong}
+        for chosen in (True, ["broken"], ["nightly", "broken"]):
+            with pytest.raises(
+                (ConfigurationError, UnknownPeriodicEntry), match="no job class named 'no.such.Job'"
+            ):
+                with jobs.frozen(DAY, periodic=chosen):
+                    pass
+        with pytest.raises(UnknownPeriodicEntry, match="'zzz'. Known: nightly"):
+            with jobs.frozen(DAY, periodic=["zzz"]):
+                pass
+        with jobs.frozen(DAY, periodic=["nightly"]) as clock:
+            assert len(clock.tick(minutes=1)) == 1
 
 
 def test_a_zone_that_is_none_and_a_way_back(jobs):

@@ -350,6 +350,12 @@ def test_coroutines_die_too(jobs, way):
     assert done == [one, one, one, two, one, two]
 
 
+@pytest.mark.parametrize("more", [{}, {"crash": None}, {"crash": "after"}, {"run_twice": True}])
+def test_a_seed_with_nothing_to_draw_is_refused(jobs, more):
+    with pytest.raises(TestModeError, match="seed=3 means nothing without crash='random'"):
+        jobs.drain(seed=3, **more)
+
+
 def test_by_chance_is_the_same_for_the_same_seed(jobs):
     found = []
     for seed in (1, 1, 2, 3, 4):
@@ -487,6 +493,16 @@ class TestAsyncTwins(TestCase):
 
 
 # -- the mixin
+
+
+@pytest.mark.parametrize("kind", [TestCase, TransactionTestCase, SimpleTestCase])
+def test_a_mixin_after_the_class_is_refused(kind):
+    """It would have no effect, and the tests would push to the real Redis."""
+    with pytest.raises(TestModeError, match=rf"class Wrong\(CogworkerTestCase, {kind.__name__}\)"):
+        type("Wrong", (kind, CogworkerTestCase), {})
+    base = type("Right", (CogworkerTestCase, kind), {"__test__": False})
+    type("Beneath", (base, kind), {"__test__": False})
+    type("Between", (type("Mixin", (), {}), base), {"__test__": False})
 
 
 class _Sample(CogworkerTestCase, TestCase):

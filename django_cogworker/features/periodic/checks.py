@@ -8,10 +8,8 @@ from typing import Any
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 
-from django_cogworker.conf import default_zone
 from django_cogworker.exceptions import CogworkerError, ConfigurationError
 from django_cogworker.features.periodic import entries
-from django_cogworker.features.periodic.entry import make_entry
 
 
 def check_entries(
@@ -25,8 +23,7 @@ def check_entries(
         return []  # check_settings reports it
     for name, given in declared:
         try:
-            entry = make_entry(name, given, default_zone())
-            entry.payload()
+            entry = entries.checked(name, given)
         except CogworkerError as error:
             text = str(error)
             found.append(Error(text[:1].upper() + text[1:], id="django_cogworker.E130"))

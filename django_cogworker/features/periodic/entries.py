@@ -58,8 +58,7 @@ def all_entries() -> tuple[Entry, ...]:
     found = []
     for name, given in declared():
         try:
-            entry = make_entry(name, given, zone)
-            entry.payload()
+            entry = checked(name, given, zone)
         except CogworkerError as error:
             logger.error("A periodic entry is left out: %s", error)
             continue
@@ -68,10 +67,30 @@ def all_entries() -> tuple[Entry, ...]:
     return _held[2]
 
 
+def checked(name: str, given: Mapping[str, Any], zone: str | None = None) -> Entry:
+    """The entry, if it can be used. Raises `InvalidPeriodicEntry`."""
+    entry = make_entry(name, given, zone or default_zone())
+    entry.payload()
+    return entry
+
+
+def all_or_error() -> tuple[Entry, ...]:
+    """All entries. Raises `InvalidPeriodicEntry` for the first one that cannot be used: a test is to hear of it."""
+    for name, given in declared():
+        checked(name, given)
+    return all_entries()
+
+
 def find(name: str) -> Entry:
-    """The entry of that name. Raises `UnknownPeriodicEntry`."""
+    """The entry of that name. Raises `UnknownPeriodicEntry`, also where it cannot be used."""
     for each in all_entries():
         if each.name == name:
             return each
+    for found, given in declared():
+        if found == name:
+            try:
+                return checked(name, given)
+            except CogworkerError as error:
+                raise UnknownPeriodicEntry(f"It cannot be used: {error}") from error
     known = ", ".join(sorted(each.name for each in all_entries())) or "none"
     raise UnknownPeriodicEntry(f"There is no periodic entry {name!r}. Known: {known}.")

@@ -63,7 +63,7 @@ class Periodic(Feature):
         self._ticker.tick()
 
     def clockwork(self, now: float, names: Sequence[str] | None) -> Clockwork:
-        wanted = entries.all_entries() if names is None else map(entries.find, names)
+        wanted = entries.all_or_error() if names is None else map(entries.find, names)
         return Slots(tuple(wanted), now)
 
     def watch(self, context: JobContext) -> Callable[[], None] | None:
