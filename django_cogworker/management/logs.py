@@ -43,6 +43,8 @@ def set_up_logging(
         handler.setFormatter(formatter)
         # As JSON other loggers speak there too, for lines of another form would lie between ours.
         target = logging.getLogger() if as_json and logfile is None else logger
+        if target is not logger:
+            _leave_the_terminal_to_the_root()
         target.addHandler(handler)
     if handler is not None or verbosity != 1:
         logger.setLevel(LEVELS[verbosity])
@@ -59,6 +61,23 @@ def _handlers() -> Iterator[logging.Handler]:
             yield from logger.handlers
     if logging.lastResort is not None:
         yield logging.lastResort
+
+
+def _leave_the_terminal_to_the_root() -> None:
+    """Loggers whose records come to the root anyway write them there, once: Django's own has a handler for the console
+    beside that.
+    """
+    terminal = list(_of_the_terminal())
+    for logger in list(logging.getLogger().manager.loggerDict.values()):
+        if isinstance(logger, logging.Logger) and _reaches_the_root(logger):
+            for each in [each for each in logger.handlers if each in terminal]:
+                logger.removeHandler(each)
+
+
+def _reaches_the_root(logger: logging.Logger) -> bool:
+    while logger.propagate and logger.parent is not None:
+        logger = logger.parent
+    return logger.parent is None
 
 
 def _of_the_terminal() -> Iterator[logging.Handler]:

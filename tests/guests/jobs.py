@@ -76,3 +76,10 @@ class SurroundedAsync(Job, queue="hooks"):
         logger.info("%s was here", name)
         request_id.set("left behind")
         await sync_to_async(journal.write)(f"{name} in a thread: {surroundings()}")
+
+
+class SaysByDjango(Job):
+    """Logs as parts of Django do."""
+
+    def perform(self) -> None:
+        logging.getLogger("django.of.tests").warning("said by Django")

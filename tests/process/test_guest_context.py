@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone, translation
 
 from tests.guests.context import request_id
-from tests.guests.jobs import Dies, Surrounded, SurroundedAsync
+from tests.guests.jobs import Dies, SaysByDjango, Surrounded, SurroundedAsync
 from tests.process.coroutines import CONF, start
 from tests.project.jobs import Append
 
@@ -120,3 +120,14 @@ def test_every_line_is_a_json_object_that_says_which_job_it_belongs_to(
                 queue,
                 1,
             )
+
+
+def test_what_django_itself_logs_is_there_once(start_worker, board):
+    """While `DEBUG` is on its loggers have a handler of their own for the console."""
+    conf = {**CONF, "LOGGING": {"version": 1, "disable_existing_loggers": False}, "DEBUG": True}
+    worker = start_worker("--noreload", "--log-format", "json", conf=conf)
+    jid = SaysByDjango.perform_async()
+    worker.wait_for_line(f"{jid}.*finished")
+    assert worker.stop() == 0
+    found = [json.loads(each) for each in worker.lines if "said by Django" in each]
+    assert [(each["logger"], each["jid"]) for each in found] == [("django.of.tests", jid)]
