@@ -83,7 +83,21 @@ def fields_of(value: Any, where: str) -> dict[str, Any]:
         names = _fields(kind)
     except ArgumentError as error:
         raise ArgumentError(f"{where} cannot travel to a worker: {error}") from None
+    for name in getattr(value, "__dict__", ()):
+        if name not in names and not _made_anew(kind, name):
+            raise ArgumentError(
+                f"{where}.{name} cannot travel to a worker: it is no field of the dataclass "
+                f"{kind.__module__}.{kind.__qualname__}. Make it a field, or leave it away."
+            )
     return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _made_anew(kind: Any, name: str) -> bool:
+    """Whether the class gives the attribute to an instance by itself: a cached property, or by `__post_init__`."""
+    if hasattr(inspect.getattr_static(kind, name, None), "__get__"):
+        return True
+    code = getattr(getattr(kind, "__post_init__", None), "__code__", None)
+    return code is not None and name in (*code.co_names, *code.co_consts)
 
 
 def check_fields(path: Any, given: Any) -> type:

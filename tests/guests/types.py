@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from typing import Any, ClassVar
 
 
@@ -59,3 +60,17 @@ class InitOnly:
 
 class Beneath(Line):
     """No dataclass itself."""
+
+
+@dataclasses.dataclass
+class Case:
+    """Has attributes that are no fields, and come by themselves."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        self.size = len(self.name)
+
+    @functools.cached_property
+    def shouted(self) -> str:
+        return self.name.upper()

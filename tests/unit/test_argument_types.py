@@ -22,7 +22,7 @@ from django_cogworker.payload.job import normalise
 from django_cogworker.payload.references import ModelReference
 from django_cogworker.testing import assert_enqueued, assert_not_enqueued, fake, inline
 from tests.guests.models import Atlas, Book, Novel, Seat, Ticket
-from tests.guests.types import Beneath, Color, InitOnly, Level, Line, Parcel, Price, Right
+from tests.guests.types import Beneath, Case, Color, InitOnly, Level, Line, Parcel, Price, Right
 
 
 class Echo(Job):
@@ -98,6 +98,17 @@ def test_a_field_that_came_later_has_its_default():
     packed = pack(LINE, "x")
     del packed["v"]["more"]
     assert unpack(packed) == Line("a", 2)
+
+
+def test_a_dataclass_with_more_than_its_fields_is_refused():
+    """What its class gives it anew on the other side is no more."""
+    line = Line("a")
+    line.colour = "blue"  # type: ignore[attr-defined]
+    with fake(), pytest.raises(ArgumentError, match=r"args\[0\]\.colour cannot .* no field of the"):
+        Echo.perform_async(line)
+    case = Case("ab")
+    assert (case.shouted, case.size) == ("AB", 2)
+    assert sent(case) == case
 
 
 def test_paths_lead_into_dataclasses():
