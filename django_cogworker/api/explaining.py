@@ -24,6 +24,7 @@ from django_cogworker.client.transport import current_transport, real_transport
 from django_cogworker.features.asking import locate, obstacles
 from django_cogworker.features.base import Place, Reason
 from django_cogworker.features.moments import moment
+from django_cogworker.jobs.masking import masked_text
 from django_cogworker.payload.failure import clean
 from django_cogworker.store.search import Search
 from django_cogworker.store.store import Store, get_store
@@ -186,7 +187,7 @@ def _over(case: _Case) -> Reason:
     words = {"how": word(case.state), "when": "?" if case.since is None else moment(case.since)}
     for name in ("error_class", "error_message"):
         if name in case.payload:
-            said[name] = words[name] = str(case.payload[name])
+            said[name] = words[name] = _told(case, name)
     if case.state == "complete":
         return Reason("over", _("It ended well at %(when)s.") % words, said)
     if case.state == "dead":
@@ -264,9 +265,14 @@ def _not_due(case: _Case) -> Reason:
         return Reason("not_due", _("It is not due before %(when)s.") % words, said)
     said["failures"] = case.payload.get("retry_count", 0)
     for name in ("error_class", "error_message"):
-        said[name] = words[name] = str(case.payload.get(name, ""))
+        said[name] = words[name] = _told(case, name)
     text = _("It failed (%(error_class)s) and is not tried again before %(when)s.")
     return Reason("not_due", text % words, said)
+
+
+def _told(case: _Case, name: str) -> str:
+    """A text of its last error as it may be shown: a reason is made for people, and for what prints it."""
+    return masked_text(str(case.payload.get(name, "")), case.payload)
 
 
 def _suspicion(payload: dict[str, Any]) -> list[Reason]:

@@ -10,6 +10,7 @@ import base64
 import json
 import traceback
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 MAX_MESSAGE = 10_000
@@ -67,16 +68,23 @@ def failures(payload: dict[str, Any]) -> int:
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
 
-def attempt_record(payload: dict[str, Any], error: BaseException, outcome: str, now: float) -> str:
-    """One failed attempt as JSON, with its traceback compressed."""
+def attempt_record(
+    payload: dict[str, Any],
+    error: BaseException,
+    outcome: str,
+    now: float,
+    masked: Callable[[str], str] = str,
+) -> str:
+    """One failed attempt as JSON, its traceback compressed. `masked` takes out of a text what is not to be shown."""
+    told = masked(error_traceback(error))
     return json.dumps(
         {
             "attempt": failures(payload),
             "failed_at": round(now, 6),
             "outcome": outcome,
             "error_class": error_name(error),
-            "error_message": error_text(error),
-            "traceback": base64.b64encode(zlib.compress(error_traceback(error).encode())).decode(),
+            "error_message": masked(error_text(error)),
+            "traceback": base64.b64encode(zlib.compress(told.encode())).decode(),
         },
         separators=(",", ":"),
     )

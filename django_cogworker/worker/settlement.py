@@ -17,6 +17,7 @@ from typing import Any
 from django_cogworker import clock
 from django_cogworker.exceptions import InvalidPayload, UnparseablePayload
 from django_cogworker.features.asking import failure_fields
+from django_cogworker.jobs.masking import masked_text
 from django_cogworker.jobs.options import retries_allowed
 from django_cogworker.payload.codec import decode, decode_on, encode
 from django_cogworker.payload.failure import (
@@ -125,9 +126,11 @@ def interrupted_by_stop(unit: Unit) -> tuple[Settlement, int]:
 def attempt_effects(
     keys: Keys, record: dict[str, Any], error: BaseException, outcome: str, now: float
 ) -> tuple[Effect, Effect]:
-    """Effects that keep the record of a failed attempt, among the last ones of its job."""
+    """Effects that keep the record of a failed attempt, among the last ones of its job: without the values of its
+    arguments that are masked, since it may outlive the job.
+    """
     key = keys.attempts(clean(str(record["jid"]), 64))
-    entry = attempt_record(record, error, outcome, now)
+    entry = attempt_record(record, error, outcome, now, lambda text: masked_text(text, record))
     return Effect("append", key, (entry, MAX_ATTEMPTS)), Effect("expire", key, (ATTEMPTS_TTL,))
 
 

@@ -130,7 +130,7 @@ def test_the_command_line_prints_nothing_that_is_masked(secretive, capsys):
         ("workers", "--json"),
         ("periodic", "--json"),
         ("find", "gone", "--json"),
-        ("explain", "here", "--json"),
+        *(("explain", each, "--json") for each in ("here", "again", "gone")),
         ("history", "--json"),
         ("delete", "dead", "--arguments", SECRET, "--yes", "--json"),
     ):

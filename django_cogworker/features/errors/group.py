@@ -10,6 +10,7 @@ from django_cogworker.exceptions import JobFailedError
 from django_cogworker.features.base import Run
 from django_cogworker.features.errors.place import MAX_WHERE, Place, place_of
 from django_cogworker.jobs import registry
+from django_cogworker.jobs.masking import masked_text
 from django_cogworker.payload.failure import clean, error_name, error_text
 
 #: Any text may stand in a payload; only the classes of the project are bounded in number.
@@ -33,7 +34,8 @@ def failure_of(payload: dict[str, Any], error: BaseException) -> Failure:
     job_class = _class_of(payload)
     name, place = clean(error_name(error), MAX_NAME), place_of(error, job_class)
     group = group_id(job_class, name, place.where)
-    return Failure(group, job_class, name, place, error_text(error)[:MAX_MESSAGE])
+    message = masked_text(error_text(error), payload)[:MAX_MESSAGE]
+    return Failure(group, job_class, name, place, message)
 
 
 def failure_of_run(run: Run) -> Failure:
@@ -47,7 +49,7 @@ def failure_of_record(payload: dict[str, Any]) -> Failure:
     """By what stands in the record of a job that failed."""
     job_class = _class_of(payload)
     name = clean(str(payload.get("error_class", "")), MAX_NAME)
-    message = clean(str(payload.get("error_message", "")), MAX_MESSAGE)
+    message = clean(masked_text(str(payload.get("error_message", "")), payload), MAX_MESSAGE)
     where = clean(str(payload.get("error_place", "")), MAX_WHERE)
     group = payload.get("error_group")
     if not isinstance(group, str) or len(group) > 64:

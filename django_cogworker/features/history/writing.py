@@ -19,6 +19,7 @@ from django_cogworker.features.base import Run
 from django_cogworker.features.history import arguments, names
 from django_cogworker.features.history.buckets import LAST, bucket_of
 from django_cogworker.jobs import registry
+from django_cogworker.jobs.masking import masked_text
 from django_cogworker.parsers import HistoryKept
 from django_cogworker.payload.failure import (
     MAX_MESSAGE,
@@ -100,19 +101,22 @@ def noted_without_run(payload: dict[str, Any], attempt: int, more: str) -> Note:
 
 
 def noted_failure(run: Run) -> Note:
-    """The note of a run that failed, with its error."""
+    """The note of a run that failed, with its error: without the values of its arguments that are masked, since whoever
+    reads it later has no arguments to know them by.
+    """
     payload, error = run.payload, run.error
     if not run.began_at and (error is None or isinstance(error, JobFailedError)):
         # It failed in a worker that died since. What is left of the error stands in the payload.
-        more = _error_fields(
-            run.outcome, str(payload.get("error_class")), str(payload.get("error_message"))
-        )
+        more = _error_in(payload, run.outcome)
         return noted_without_run(payload, failures(payload), more)
     more = (
         ""
         if error is None
         else _error_fields(
-            run.outcome, error_name(error), error_text(error), error_traceback(error)
+            run.outcome,
+            error_name(error),
+            masked_text(error_text(error), payload),
+            masked_text(error_traceback(error), payload),
         )
     )
     if run.began_at:
@@ -122,8 +126,13 @@ def noted_failure(run: Run) -> Note:
 
 def noted_burial(payload: dict[str, Any]) -> Note:
     """The note of a job that was buried because it was running when its worker died."""
-    more = _error_fields("dead", str(payload.get("error_class")), str(payload.get("error_message")))
-    return noted_without_run(payload, failures(payload), more)
+    return noted_without_run(payload, failures(payload), _error_in(payload, "dead"))
+
+
+def _error_in(payload: dict[str, Any], outcome: str) -> str:
+    """Of an error that is left in the payload alone."""
+    message = masked_text(str(payload.get("error_message")), payload)
+    return _error_fields(outcome, str(payload.get("error_class")), message)
 
 
 def _error_fields(outcome: str, name: str, message: str, traceback: str = "") -> str:

@@ -20,6 +20,7 @@ from django_cogworker.features.status import modes, record, results
 from django_cogworker.features.status.options import OPTIONS
 from django_cogworker.features.status.reading import payload_of, read
 from django_cogworker.jobs.context import JobContext, Progress
+from django_cogworker.jobs.masking import masked_text
 from django_cogworker.payload.failure import clean
 from django_cogworker.store.store import get_store
 from django_cogworker.store.values import Effect
@@ -133,7 +134,7 @@ class StatusFeature(Feature):
         if fate == "dead":
             error = {
                 "error_class": clean(str(payload.get("error_class", "")), 500),
-                "error_message": clean(str(payload.get("error_message", ""))),
+                "error_message": masked_text(clean(str(payload.get("error_message", ""))), payload),
             }
             return record.moved(payload, "dead", ttl=record.end_ttl(payload), more=error)
         return record.moved(payload, "queued" if fate == "front" else "scheduled")

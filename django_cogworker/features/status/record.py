@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django_cogworker.conf import get_config
+from django_cogworker.jobs.masking import masked_text
 from django_cogworker.payload.failure import clean, error_name, error_text, failures
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.values import Effect
@@ -172,7 +173,8 @@ def ended(
     if error is not None:
         fields = {
             "error_class": clean(error_name(error), 500),
-            "error_message": clean(error_text(error)),
+            # The status outlives the job, and with it the arguments by which a text is known as hidden.
+            "error_message": masked_text(clean(error_text(error)), payload),
         }
     wait = delay if state in ALIVE else None
     ttl = end_ttl(payload) if wait is None else None
