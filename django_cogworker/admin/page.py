@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import django
 import redis
-from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
@@ -24,11 +23,16 @@ from django.utils.http import urlencode
 
 from django_cogworker.admin import columns, permissions
 from django_cogworker.admin.actions import Deed, act, find
+from django_cogworker.admin.addresses import in_address, out_of_address
 from django_cogworker.admin.away import away
 from django_cogworker.admin.listing import LIVE, query
 from django_cogworker.exceptions import EmbeddedServerError
+from django_cogworker.store.lenient import lenient
 
 logger = logging.getLogger("django_cogworker")
+
+#: What is refreshed: the page's own template, and above it which keys could not be read.
+LIVE_TEMPLATE = "cogworker/live.html"
 
 Text = str | Promise
 Context = dict[str, Any]
@@ -114,7 +118,7 @@ class Page:
 
     def url_of(self, name: str, item: str = "", **asked: Any) -> str:
         """The address of any page by name, or of a thing on it; empty where there is none."""
-        view, args = ("change", [quote(item)]) if item else ("changelist", [])
+        view, args = ("change", [in_address(item)]) if item else ("changelist", [])
         try:
             url = reverse(
                 f"admin:{permissions.APP}_{name}_{view}", args=args, current_app=self.site.name
@@ -135,7 +139,7 @@ class Page:
         return self._show(request, self.template, self.title, self.crumbs(), self.context(request))
 
     def answer_item(self, request: HttpRequest, quoted: str) -> HttpResponse:
-        item = unquote(quoted)
+        item = out_of_address(quoted)
         context = {"item": item, **self.item_context(request, item)}
         answer = self._show(request, self.item_template, item, self.crumbs(item), context)
         if not context.get("known", True) and LIVE not in request.GET:
@@ -151,7 +155,13 @@ class Page:
             raise PermissionDenied
         request.current_app = self.site.name
         try:
-            response: HttpResponse = view(request, *args)
+            if request.method == "POST":  # what changes something has to know what is there
+                response: HttpResponse = view(request, *args)
+            else:
+                with lenient() as odd:
+                    response = view(request, *args)
+                if odd and isinstance(response, TemplateResponse):
+                    response.context_data = {**(response.context_data or {}), "odd_keys": list(odd)}
         except (redis.RedisError, EmbeddedServerError) as error:
             logger.warning("The page %s cannot be shown: %s", request.path, error)
             response = away(self, request, error)
@@ -163,7 +173,7 @@ class Page:
         context = {"page": self, "columns": columns.columns_of(self.name), **context}
         context["back"] = request.path + query(request).removesuffix("?")
         if LIVE in request.GET:
-            return TemplateResponse(request, template, context)
+            return TemplateResponse(request, LIVE_TEMPLATE, {**context, "live_template": template})
         context["above"] = self.above if template == self.template else ""
         if self.refreshes(request) and context.get("refreshes", True):
             context["poll"] = query(request, **{LIVE: "1"})

@@ -203,7 +203,7 @@ class _Plans:
     def _deletion(self, record: JobRecord) -> Refiling:
         effects: tuple[Effect, ...] = ()
         if not record.problem:
-            attempts = get_store().keys.attempts(clean(record.jid, 64))
+            attempts = get_store().keys.attempts(clean(str(record.item.get("jid", record.jid)), 64))
             effects = (Effect("delete", attempts), *self._removed.of(record.item))
         return Refiling(record.raw, "gone", effects=effects, far=record.far)
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django_cogworker.features.interrupting.stuck import stuck_key
+from django_cogworker.store.foreign import Shape, a_number, a_text, or_none, records
 from django_cogworker.store.store import get_store
+
+_SHAPES: dict[str, Shape] = {
+    **dict.fromkeys(("jid", "class", "worker", "stack"), a_text),
+    **dict.fromkeys(("queue", "reason"), or_none(a_text)),
+    "at": a_number,
+}
 
 
 def stuck_jobs(limit: int = 100) -> list[dict[str, Any]]:
@@ -15,4 +21,4 @@ def stuck_jobs(limit: int = 100) -> list[dict[str, Any]]:
     """
     store = get_store()
     found: Any = store.client.zrange(stuck_key(store.keys), 0, max(0, limit - 1), desc=True)
-    return [json.loads(each) for each in found]
+    return records(found, _SHAPES, stuck_key(store.keys))

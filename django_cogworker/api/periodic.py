@@ -14,6 +14,7 @@ from django_cogworker.features.periodic.missed import DISABLED, left_out
 from django_cogworker.features.periodic.records import Records
 from django_cogworker.jobs.masking import visible_arguments
 from django_cogworker.payload.display import arguments_text
+from django_cogworker.store.scripted import text
 from django_cogworker.store.store import get_store
 
 
@@ -120,7 +121,7 @@ class PeriodicSet:
     def disabled(self) -> set[str]:
         """The names of all disabled entries, in one round trip."""
         records = Records()
-        return {each.decode() for each in records.client.smembers(records.disabled)}
+        return set(map(text, records.client.smembers(records.disabled)))
 
     def states(self, found: Iterable[PeriodicEntry] | None = None) -> list[PeriodicState]:
         """All entries, or these, with what there is to say of each. Two round trips."""
@@ -144,7 +145,7 @@ class PeriodicSet:
         pipe.smembers(records.disabled)
         pipe.time()
         names, (seconds, microseconds) = pipe.execute()
-        return {each.decode() for each in names}, float(seconds) + float(microseconds) / 1e6
+        return set(map(text, names)), float(seconds) + float(microseconds) / 1e6
 
 
 def _now() -> float:

@@ -62,7 +62,7 @@ class JobRecord:
     @functools.cached_property
     def jid(self) -> str:
         """Its jid; of what is no job a text that stands for it."""
-        return pseudo_jid(self.raw) if self.problem else str(self.item["jid"])
+        return pseudo_jid(self.raw) if self.problem else shown(str(self.item["jid"]))
 
     @property
     def job_class(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django_cogworker.api.records import JobRecord, fields_of
 from django_cogworker.exceptions import InvalidQuery
-from django_cogworker.store.scripted import read_taken, text
+from django_cogworker.store.scripted import is_ticket, read_taken, text
 from django_cogworker.store.store import get_store
 
 #: Workers that are asked, and fields read of each, at the most.
@@ -105,13 +105,13 @@ class WorkSet:
         known = {}
         for place, each in enumerate(identities):
             fields, alive = answers[2 * place : 2 * place + 2]
-            many = 0 if isinstance(fields, Exception) else sum(name.isdigit() for name in fields)
+            many = 0 if isinstance(fields, Exception) else sum(map(is_ticket, fields))
             known[each] = many, alive == 1
         return known, answers[2 * len(identities) :]
 
     def _of(self, identity: str, fields: dict[bytes, bytes], alive: bool, most: int) -> list[Work]:
         work = []
-        tickets = sorted((each for each in fields if each.isdigit()), key=int)
+        tickets = sorted(filter(is_ticket, fields), key=int)
         for ticket in tickets[: min(most, MOST_OF_WORKER)]:
             taken = read_taken(ticket, fields[ticket])
             key = self._store.keys.workers(identity)

@@ -12,6 +12,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from django_cogworker.store.lenient import LenientClient
 from django_cogworker.store.target import Target
 
 #: Seconds that one ordinary call may take before the server counts as away.
@@ -41,4 +42,4 @@ def make_client(
             "driver_info": None,
         },
     )
-    return redis.Redis.from_pool(pool)
+    return LenientClient.from_pool(pool)

@@ -12,6 +12,7 @@ from typing import Any
 import redis
 
 from django_cogworker.conf import Config
+from django_cogworker.store.foreign import record, texts
 from django_cogworker.store.keys import Keys
 from django_cogworker.store.plan import Plan
 from django_cogworker.store.scripted import TOMBSTONE_TTL, current_hour, read_taken, text
@@ -90,8 +91,9 @@ class RecoveryVerbs:
             pipe.hget(self._keys.process(text(identity)), "info")
         names: set[str] = set()
         for info in pipe.execute(raise_on_error=False):
-            if isinstance(info, bytes):
-                names.update(json.loads(info).get("queues", ()))
+            told = record(info) if isinstance(info, bytes) else None
+            if told is not None and texts(told.get("queues")):
+                names.update(told["queues"])
         return names
 
     def forget_absent(self) -> int:

@@ -43,6 +43,8 @@ SIGNAL_TTL = 3600
 HOST_TTL = 7 * 86_400
 #: For so long a late packet of a worker that is gone may still arrive.
 TOMBSTONE_TTL = 86_400
+#: Digits of a ticket at the most: what Redis can count to.
+MAX_TICKET = 19
 
 
 def current_hour() -> int:
@@ -297,6 +299,11 @@ def read_taken(ticket: bytes, value: bytes) -> Taken:
     except ValueError:
         # Other hands were at it: it goes the way of all that is no job.
         return Taken(int(ticket), "default", 0, value)
+
+
+def is_ticket(field: bytes) -> bool:
+    """Whether a field of what a worker holds is a job's ticket: marks beside jobs are not, nor what others wrote."""
+    return field.isdigit() and len(field) <= MAX_TICKET
 
 
 def read_command(value: bytes) -> tuple[str, str] | None:

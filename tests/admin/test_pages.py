@@ -165,10 +165,11 @@ def test_an_action_says_that_it_may_not_have_been_done(admin, settings):
     assert "not known whether" in answer.content.decode()
 
 
-def test_a_key_of_the_wrong_type_is_no_outage(busy, viewer):
+def test_a_key_of_the_wrong_type_is_no_outage(busy, holder):
     busy.delete("cogworker:processes")
     busy.set("cogworker:processes", "x")
-    answer = viewer.get(at("worker"))
+    given = {"action": "quiet", "item": WORKER}
+    answer = holder("steer_workers").post(at("worker") + "act/", given)
     assert answer.status_code == 503
     assert "Redis answers with an error" in answer.content.decode()
 

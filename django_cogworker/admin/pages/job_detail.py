@@ -17,6 +17,7 @@ from django_cogworker.api.words import word
 from django_cogworker.display.arguments import arguments_in_lines, fields_of, value_lines
 from django_cogworker.exceptions import InvalidQuery, NoResultError
 from django_cogworker.payload.arguments import pack
+from django_cogworker.payload.display import shown
 
 #: Seconds that a job is looked for, and its runs in the history where it is nowhere.
 BUDGET = 0.15
@@ -124,7 +125,7 @@ def _facts(seen: api.Sighting | None, status: Any, runs: list[Any]) -> Context:
         "job_class": known.job_class if known else "",
         "queue": known.queue if known else "",
         "attempt": known.attempt if known else None,
-        "error_group": "" if seen is None else str(seen.record.item.get("error_group", "")),
+        "error_group": "" if seen is None else shown(str(seen.record.item.get("error_group", ""))),
     }
 
 

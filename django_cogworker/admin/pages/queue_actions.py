@@ -28,7 +28,9 @@ def _each(
 ) -> Callable[[Items], Outcome]:
     def carry_out(items: Items) -> Outcome:
         changed = [each.name for each in _queues(items) if verb(each)]
-        return Outcome((done if changed else nothing) % {"items": ", ".join(items)}, changed)
+        return Outcome(
+            (done if changed else nothing) % {"items": ", ".join(changed or items)}, changed
+        )
 
     return carry_out
 

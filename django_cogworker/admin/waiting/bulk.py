@@ -2,17 +2,20 @@
 
 It asks first. Then each request does a step and answers with a form that asks for the next: its one field is the state,
 signed, so that nobody makes one up. A script sends the form by itself; without, there is a button. Whoever
-leaves the page stops it: what is done stays done. One log entry says how far it came, from its first step on.
+leaves the page stops it: what is done stays done. One log entry says how far it came, from its first step on; only the
+state that it tells of can be continued, so that an older one, sent again or from another tab, takes nothing back.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
+from django.db import connections, router, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -107,10 +110,9 @@ def go_on(request: HttpRequest, page: JobsPage) -> HttpResponse:
         deed = page.job_deed(run.deed)
         bulk = api.BulkAction.resume(page.shelf(run.of), run.state)
     except (signing.BadSignature, InvalidQuery, Http404):
-        messages.error(
-            request, _("This cannot be continued. Look at what is there, and begin anew.")
+        return _refused(
+            request, page, _("This cannot be continued. Look at what is there, and begin anew.")
         )
-        return HttpResponseRedirect(page.url())
     if not page.may(request, deed.permission):
         raise PermissionDenied
     return _step(request, page, deed, run, bulk)
@@ -119,9 +121,16 @@ def go_on(request: HttpRequest, page: JobsPage) -> HttpResponse:
 def _step(
     request: HttpRequest, page: JobsPage, deed: JobDeed, run: Run, bulk: api.BulkAction
 ) -> HttpResponse:
-    progress = bulk.step(BUDGET)
-    run.state = bulk.state
-    _write_down(request, run, in_english(lambda: _log(deed, bulk)))
+    before = in_english(lambda: _log(deed, bulk))
+    with _alone():
+        found = _entry(request, run)
+        if found is not None and found.change_message != before:
+            return _overtaken(request, page)
+        progress = bulk.step(BUDGET)
+        run.state = bulk.state
+        after = in_english(lambda: _log(deed, bulk))
+        if found is not None and not _write_down(request, run, before, after):
+            return _overtaken(request, page)
     kept = (_who(request), page.name, dataclasses.asdict(run))
     context = {
         "page": page,
@@ -149,11 +158,51 @@ def _who(request: HttpRequest) -> str:
     return str(user.pk)
 
 
-def _write_down(request: HttpRequest, run: Run, message: str) -> None:
+def _refused(request: HttpRequest, page: JobsPage, why: str) -> HttpResponse:
+    messages.error(request, why)
+    return HttpResponseRedirect(page.url())
+
+
+def _overtaken(request: HttpRequest, page: JobsPage) -> HttpResponse:
+    return _refused(
+        request,
+        page,
+        _(
+            "This has gone on without this page, perhaps in another tab. Look at what is there, and begin anew for "
+            "what is left."
+        ),
+    )
+
+
+def _entries() -> Any:
     from django.contrib.admin.models import LogEntry
 
+    return LogEntry.objects.using(router.db_for_write(LogEntry))
+
+
+def _can_lock() -> bool:
+    return bool(connections[_entries().db].features.has_select_for_update)
+
+
+def _alone() -> contextlib.AbstractContextManager[Any]:
+    """Steps of one run wait for each other, where the database can lock a row."""
+    return transaction.atomic(_entries().db) if _can_lock() else contextlib.nullcontext()
+
+
+def _entry(request: HttpRequest, run: Run) -> Any:
+    """The log entry; `None` where somebody has deleted it."""
     user: Any = request.user
-    LogEntry.objects.filter(pk=run.entry, user_id=user.pk).update(change_message=message)
+    found = _entries().filter(pk=run.entry, user_id=user.pk)
+    return (found.select_for_update() if _can_lock() else found).first()
+
+
+def _write_down(request: HttpRequest, run: Run, before: str, message: str) -> bool:
+    """False where another step of the same run was quicker: then the entry tells of that one."""
+    user: Any = request.user
+    found = _entries().filter(pk=run.entry, user_id=user.pk)
+    if not _can_lock():
+        found = found.filter(change_message=before)
+    return bool(found.update(change_message=message)) or _entry(request, run) is None
 
 
 def _log(deed: JobDeed, bulk: api.BulkAction) -> str:

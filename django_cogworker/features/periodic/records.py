@@ -22,6 +22,7 @@ import redis
 
 from django_cogworker.conf import get_config
 from django_cogworker.features.periodic.entry import Entry
+from django_cogworker.store.foreign import Shape, a_number, a_text, or_none, record, tell_once
 from django_cogworker.store.quarantine import Misplaced
 from django_cogworker.store.scripted import text
 from django_cogworker.store.store import Store, get_store
@@ -38,6 +39,12 @@ OUTCOMES = 200
 AHEAD = 86_400
 #: So many of the newest outcomes are looked at where only the newest slot is wanted.
 RECENT = 20
+#: What the fields of a line in the ledger are.
+_LINE: dict[str, Shape] = {
+    **dict.fromkeys(("slot", "at"), a_number),
+    **dict.fromkeys(("first", "count"), or_none(a_number)),
+    **dict.fromkeys(("jid", "skipped"), or_none(a_text)),
+}
 
 
 def waiting_ttl(wait: float = 0.0) -> int:
@@ -220,6 +227,7 @@ def _with_outcomes(lines: Sequence[bytes], ends: Sequence[bytes]) -> list[dict[s
     for each in reversed(lines):
         line = _line(each)
         if line is None:
+            tell_once("the ledger of a periodic entry", each)
             continue
         if line.get("jid"):
             line["outcome"] = by_jid.get(line["jid"], "enqueued")
@@ -242,8 +250,7 @@ def _elements(reply: Any) -> list[bytes]:
 
 
 def _line(raw: bytes) -> dict[str, Any] | None:
-    try:
-        line = json.loads(raw)
-    except ValueError:
+    line = record(raw)
+    if line is None or not a_number(line.get("slot")):
         return None
-    return line if isinstance(line, dict) else None
+    return line if all(fits(line[name]) for name, fits in _LINE.items() if name in line) else None
