@@ -7,6 +7,7 @@ import json
 import re
 import time
 from itertools import chain
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
@@ -17,7 +18,7 @@ from django_cogworker.admin import Column, register_column
 from django_cogworker.admin.columns import withdraw_column
 from django_cogworker.admin.waiting import bulk
 from django_cogworker.admin.waiting import page as waiting_page
-from django_cogworker.api import DeadSet, Queue, RetrySet, ScheduledSet
+from django_cogworker.api import BulkAction, DeadSet, Queue, RetrySet, ScheduledSet
 from tests.admin import test_actions
 from tests.admin.conftest import at
 from tests.redis.waiting_jobs import DEAD, RETRY, SCHEDULE, enqueue, in_set, jids, put, queued
@@ -552,6 +553,68 @@ def test_a_state_is_nobody_elses_and_cannot_be_made_up(redis_client, admin, hold
     monkeypatch.setattr(bulk, "MAX_AGE", -1)
     assert admin.post(step, {"state": state}).status_code == 302
     assert len(DeadSet()) == left
+
+
+def test_an_older_state_takes_nothing_back(redis_client, admin, monkeypatch):
+    """Sent again, or from another tab: before the end, and after it."""
+    monkeypatch.setattr(bulk, "BUDGET", 0)
+    fill(redis_client, "dead", *many(500))
+    first = do(admin, "dead", "delete", scope="all").context["state"]
+    step = at("dead") + "step/"
+    second = admin.post(step, {"state": first}).context["state"]
+    message, left = LogEntry.objects.get().change_message, len(DeadSet())
+    assert "200 done" in message
+    answer = admin.post(step, {"state": first})
+    assert answer.headers["Location"] == at("dead")
+    assert told(answer)[0].startswith("This has gone on without this page")
+    assert (LogEntry.objects.get().change_message, len(DeadSet())) == (message, left)
+    while second:
+        answer = admin.post(step, {"state": second})
+        last, second = second, answer.context["state"]
+    message = LogEntry.objects.get().change_message
+    assert "500 done" in message
+    for each in (first, last):
+        assert told(admin.post(step, {"state": each}))
+        assert LogEntry.objects.get().change_message == message
+
+
+def test_of_two_tabs_that_go_on_at_once_one_is_told(redis_client, admin, monkeypatch):
+    """Also where the database cannot lock a row: there the second is found out by what the entry says."""
+    monkeypatch.setattr(bulk, "BUDGET", 0)
+    fill(redis_client, "dead", *many(500))
+    state = do(admin, "dead", "delete", scope="all").context["state"]
+    step = at("dead") + "step/"
+    real = BulkAction.step
+    inner: list[Any] = []
+
+    def meanwhile(action, budget):
+        if not inner:
+            inner.append(None)
+            inner[0] = admin.post(step, {"state": state})
+        return real(action, budget)
+
+    monkeypatch.setattr(BulkAction, "step", meanwhile)
+    answer = admin.post(step, {"state": state})
+    assert inner[0].status_code == 200
+    assert answer.status_code == 302
+    assert "200 done" in LogEntry.objects.get().change_message
+
+
+def test_where_somebody_deleted_the_log_entry_it_goes_on(redis_client, admin, monkeypatch):
+    monkeypatch.setattr(bulk, "BUDGET", 0)
+    fill(redis_client, "dead", *many(250))
+    answer = do(admin, "dead", "delete", scope="all")
+    LogEntry.objects.all().delete()
+    run_all(admin, answer)
+    assert len(DeadSet()) == 0
+
+
+@pytest.mark.parametrize(("page", "of"), [("dead", "anything"), ("queue", "nosuch"), ("queue", "")])
+def test_what_a_request_calls_a_queue_does_not_come_into_the_log(redis_client, admin, page, of):
+    fill(redis_client, page, "a")
+    answer = do(admin, page, "delete", scope="all", of=of)
+    assert answer.status_code == 404
+    assert not LogEntry.objects.exists()
 
 
 def test_who_lost_the_permission_does_not_go_on(redis_client, holder, monkeypatch):

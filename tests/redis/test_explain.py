@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import redis
+from django.core.management import CommandError, call_command
 from django.utils import timezone, translation
 
 from django_cogworker import Job
@@ -554,3 +555,22 @@ def test_a_worker_with_a_loop_tells_how_much_runs_there(journal, settings):
         wait_until(lambda: told() == (1, 2))
         journal.release("a")
         journal.release("b")
+
+
+# -- commands
+
+
+@pytest.mark.parametrize("verb", ["find", "explain"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([""], "No job was named"),
+        (["  "], "No job was named"),
+        (["a", "--seconds", "nan"], "'nan' is no number of seconds"),
+        (["a", "--seconds", "inf"], "'inf' is no number of seconds"),
+        (["a", "--seconds", "soon"], "'soon' is no number of seconds"),
+    ],
+)
+def test_a_command_that_cannot_be_says_so(redis_url, verb, words, told):
+    with pytest.raises(CommandError, match=told):
+        call_command("cogworker", verb, *words)

@@ -34,7 +34,9 @@ def _entries(items: Items) -> list[Any]:
 def _each(verb: str, done: Text, nothing: Text) -> Callable[[Items], Outcome]:
     def carry_out(items: Items) -> Outcome:
         changed = [each.name for each in _entries(items) if getattr(each, verb)()]
-        return Outcome((done if changed else nothing) % {"items": ", ".join(items)}, changed)
+        return Outcome(
+            (done if changed else nothing) % {"items": ", ".join(changed or items)}, changed
+        )
 
     return carry_out
 

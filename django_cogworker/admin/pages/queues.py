@@ -40,6 +40,10 @@ class QueuesPage(JobsPage):
         except InvalidQueueName as error:
             raise Http404(str(error)) from None
 
+    def check_of(self, of: str) -> None:
+        if of not in api.queue_names():
+            raise Http404(f"There is no queue {of!r}.")
+
     def refreshes(self, request: HttpRequest) -> bool:
         # The list stays up to date whatever is searched; its names are the same ones.
         return request.path == self.url() or not self.stands_still(request)

@@ -100,6 +100,7 @@ class JobDeed(Deed):
         """What a POST asks for. Raises `InvalidQuery` with what is wrong, `Http404`."""
         here, given = cast("JobsPage", page), request.POST
         of = given.get("of", "")
+        here.check_of(of)
         asked = asked_for(QueryDict(given.get("filter", "")[:10_000]), here.filters)
         minutes, to = 0, ""
         if self.wants == "minutes":

@@ -38,6 +38,11 @@ class JobsPage(Page):
         """Where the jobs are; `of` is the queue, where the page is about one. Raises `Http404`."""
         raise NotImplementedError
 
+    def check_of(self, of: str) -> None:
+        """Raise `Http404` where a request names a thing that the page does not have: it would stand in the log."""
+        if of:
+            raise Http404(f"{of!r} is nothing on this page.")
+
     def further(self) -> Sequence[Further]:
         return (("step/", self.answer_step, "step", require_POST),)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -61,6 +62,25 @@ class ReadingVerb(Verb):
     @classmethod
     def add_arguments(cls, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="As JSON.")
+
+
+def seconds(text: str) -> float:
+    """What an option with seconds takes: `nan` would never be over, and `inf` is no time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ArgumentTypeError(f"{text!r} is no number of seconds")
+    return value
+
+
+def jid_in(options: dict[str, Any]) -> str:
+    """The jid that was given."""
+    jid: str = options["jid"]
+    if not jid.strip():
+        raise CommandError("No job was named: give its jid, as the pages and the log show it.")
+    return jid
 
 
 def moment_text(at: float) -> str:

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from django_cogworker.api import explain, find_job
 from django_cogworker.jobs.masking import visible_payload
-from django_cogworker.management.verbs.base import ReadingVerb, Verb
+from django_cogworker.management.verbs.base import ReadingVerb, Verb, jid_in, seconds
 
 
 class Find(ReadingVerb):
@@ -22,12 +22,12 @@ class Find(ReadingVerb):
     def add_arguments(cls, parser: ArgumentParser) -> None:
         parser.add_argument("jid")
         parser.add_argument(
-            "--seconds", type=float, default=10.0, help="How long to look. Default: 10."
+            "--seconds", type=seconds, default=10.0, help="How long to look. Default: 10."
         )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        found = find_job(options["jid"], budget=options["seconds"])
+        found = find_job(jid_in(options), budget=options["seconds"])
         if options["json"]:
             payload = None if found.payload is None else visible_payload(found.payload)
             told = {**dataclasses.asdict(found), "payload": payload, "found": bool(found)}
@@ -53,12 +53,12 @@ class Explain(ReadingVerb):
     def add_arguments(cls, parser: ArgumentParser) -> None:
         parser.add_argument("jid")
         parser.add_argument(
-            "--seconds", type=float, default=10.0, help="How long to look for it. Default: 10."
+            "--seconds", type=seconds, default=10.0, help="How long to look for it. Default: 10."
         )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        found = explain(options["jid"], budget=options["seconds"])
+        found = explain(jid_in(options), budget=options["seconds"])
         if options["json"]:
             self._write(json.dumps(found.as_dict()))
         else:
@@ -91,4 +91,4 @@ class Cancel(Verb):
             "asked": "Asked: the worker that runs it, or comes to it, knows.",
             "ended": "It is over already.",
         }
-        self._write(said[cancel(options["jid"], force=options["force"])])
+        self._write(said[cancel(jid_in(options), force=options["force"])])

@@ -29,7 +29,7 @@ from django_cogworker.api import (
     ScheduledSet,
 )
 from django_cogworker.exceptions import InvalidQueueName
-from django_cogworker.management.verbs.base import Verb
+from django_cogworker.management.verbs.base import Verb, seconds
 
 Place = Queue | ScheduledSet | RetrySet | DeadSet
 
@@ -171,7 +171,7 @@ class Reschedule(_BulkVerb):
     def add_arguments(cls, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         when = parser.add_mutually_exclusive_group(required=True)
-        when.add_argument("--in", dest="seconds", type=float, metavar="SECONDS", help="From now.")
+        when.add_argument("--in", dest="seconds", type=seconds, metavar="SECONDS", help="From now.")
         when.add_argument(
             "--at", metavar="TIME", help="As 2030-01-31T09:00, in TIME_ZONE or +02:00."
         )

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from django_cogworker.api import Process, ProcessSet, losses
-from django_cogworker.management.verbs.base import ReadingVerb, Verb
+from django_cogworker.management.verbs.base import ReadingVerb, Verb, seconds
 
 #: What a worker runs with; as JSON alone, since it would not fit on a line.
 VERSIONS = ("version", "python", "gil", "django", "redis_py")
@@ -54,7 +54,7 @@ class ShowStacks(ReadingVerb):
         parser.add_argument("identity", help="As `cogworker workers` shows it.")
         parser.add_argument(
             "--seconds",
-            type=float,
+            type=seconds,
             default=15.0,
             metavar="N",
             help="How long to wait for the answer. Default: 15.",
@@ -81,8 +81,8 @@ class ShowStacks(ReadingVerb):
             self._write(json.dumps(dataclasses.asdict(found)))
             return
         for each in found.jobs:
-            seconds = (found.at or 0.0) - each.since
-            self._write(f"{each.job_class} {each.jid}, for {seconds:.1f} s\n{each.stack}")
+            since = (found.at or 0.0) - each.since
+            self._write(f"{each.job_class} {each.jid}, for {since:.1f} s\n{each.stack}")
         if found.more:
             self._write(f"And {found.more} more.")
         if not found.jobs:
