@@ -193,6 +193,13 @@ def test_a_job_that_waits_says_why_it_does_not_run(redis_client, viewer):
         assert word in text, word
 
 
+def test_a_reason_tells_its_moment_in_the_zone_of_whoever_looks(redis_client, viewer):
+    jid = JOB.perform_in(500, "a") or ""
+    page = text_of(viewer.get(at("job", jid)))
+    why = page[page.index("Why is this job not running?") :].partition("</ul>")[0]
+    assert re.search(r"not due before .* UTC\.</strong> .*<time datetime=", why)
+
+
 def test_a_job_that_failed_shows_its_attempts_and_what_comes_next(redis_client, viewer):
     add_failed(redis_client, "failing")
     answer = viewer.get(at("job", "failing"))
