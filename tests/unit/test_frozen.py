@@ -577,20 +577,21 @@ def test_what_no_calendar_has(jobs, further):
 
 def test_an_entry_that_cannot_be_used_is_an_error_here(jobs, settings):
     """A worker leaves it out, so that the others run; a test is to hear of it."""
-    wrong = {"job": "no.such.Job", "cron": "0 3 * * *"}
-    with nightly("* * * * *"):
-        settings.COGWORKER_PERIODIC = {**settings.COGWORKER_PERIODIC, "broken": wrong}
-        for chosen in (True, ["broken"], ["nightly", "broken"]):
-            with pytest.raises(
-                (ConfigurationError, UnknownPeriodicEntry), match="no job class named 'no.such.Job'"
-            ):
-                with jobs.frozen(DAY, periodic=chosen):
-                    pass
-        with pytest.raises(UnknownPeriodicEntry, match="'zzz'. Known: nightly"):
-            with jobs.frozen(DAY, periodic=["zzz"]):
+    settings.COGWORKER_PERIODIC = {
+        "nightly": {"job": Nightly.job_name, "cron": "* * * * *"},
+        "broken": {"job": "no.such.Job", "cron": "0 3 * * *"},
+    }
+    for chosen in (True, ["broken"], ["nightly", "broken"]):
+        with pytest.raises(
+            (ConfigurationError, UnknownPeriodicEntry), match="no job class named 'no.such.Job'"
+        ):
+            with jobs.frozen(DAY, periodic=chosen):
                 pass
-        with jobs.frozen(DAY, periodic=["nightly"]) as clock:
-            assert len(clock.tick(minutes=1)) == 1
+    with pytest.raises(UnknownPeriodicEntry, match="'zzz'. Known: nightly"):
+        with jobs.frozen(DAY, periodic=["zzz"]):
+            pass
+    with jobs.frozen(DAY, periodic=["nightly"]) as clock:
+        assert len(clock.tick(minutes=1)) == 1
 
 
 def test_a_zone_that_is_none_and_a_way_back(jobs):
