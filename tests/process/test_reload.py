@@ -44,6 +44,7 @@ def test_new_code_is_loaded_when_the_running_job_has_ended(site, journal, board,
     journal.wait_for("started a")
     site.says("two")
     worker.wait_for_line(r"things/jobs\.py has changed: running jobs end")
+    worker.wait_for_line("Waiting up to")  # from here on it fetches nothing
     site.ask()
     assert living() == {old}
     journal.release("a")
@@ -54,7 +55,7 @@ def test_new_code_is_loaded_when_the_running_job_has_ended(site, journal, board,
     seen = len(worker.lines)
     worker.wait_for_line("Watching the files", after=seen - 5, timeout=40)
     site.says("three")
-    worker.wait_for_line("has changed", after=seen, timeout=40)
+    worker.wait_for_line(r"has ended \(reloaded\)", after=seen, timeout=40)
     site.ask()
     journal.wait_for("three", timeout=40)
     board.wait_until_settled()
